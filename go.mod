@@ -1,0 +1,3 @@
+module github.com/pawl-dev/pawl
+
+go 1.26
