@@ -26,7 +26,7 @@ type Transition struct {
 	// Via is the state between the two hops when one UPDATE makes both. The audit
 	// then has two rows, the first with the event of From → Via, the second with Event.
 	Via string
-	// Hops is 2 with Via, else 1: by so much the version of the entity grows.
+	// Hops is 2 with Via, else 1: by so much the revision of the entity grows.
 	Hops int
 	// Event names the cause in the audit.
 	Event string

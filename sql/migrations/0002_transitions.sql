@@ -2,7 +2,7 @@
 --
 -- The legal transitions of tasks and steps, one row for each pair of states.
 -- An empty from_state means creation. With a via_state one UPDATE makes both
--- hops: two audit rows, and the version grows by two.
+-- hops: two audit rows, and the revision grows by two.
 
 insert into pawl.legal_transitions
   (entity, from_state, to_state, via_state, hops, event, operator_only)
