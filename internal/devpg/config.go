@@ -15,6 +15,8 @@ type Config struct {
 	Settings map[string]string
 	// Logger gets a line when the server runs and when it stops. Default: none.
 	Logger *slog.Logger
+
+	lookInterval string // of Share, in seconds; tests are less patient
 }
 
 // User of the server's databases: its superuser.
@@ -37,6 +39,9 @@ func (c Config) withDefaults() Config {
 	}
 	maps.Copy(settings, c.Settings)
 	c.Settings = settings
+	if c.lookInterval == "" {
+		c.lookInterval = lookInterval
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -25,13 +25,19 @@ func (s *Shared) URL(database string) string {
 	return serverURL(s.port, s.password, database)
 }
 
-// sharedScript stops the server when nobody has held the users' lock for a minute. The lock is held while it stops, so
+// Leave stops keeping the server alive, before the process ends.
+func (s *Shared) Leave() error { return s.users.Close() }
+
+// lookInterval in seconds: so often is looked for users; idle twelve times in a row stops the server.
+const lookInterval = "5"
+
+// sharedScript stops the server when nobody has held the users' lock for a while. The lock is held while it stops, so
 // that a new user waits and then starts a server anew.
 const sharedScript = stopScript + `
 trap '' INT TERM HUP
 idle=0
 while [ -f "$1/data/postmaster.pid" ]; do
-  sleep 5
+  sleep "$2"
   if flock -n -x "$1/users.lock" true; then idle=$((idle+1)); else idle=0; fi
   if [ $idle -ge 12 ]; then
     exec 9>>"$1/users.lock"
@@ -148,7 +154,7 @@ func (s *Server) startDetached(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watch := exec.Command("/bin/sh", "-c", sharedScript, "pawl-watcher", s.dir)
+	watch := exec.Command("/bin/sh", "-c", sharedScript, "pawl-watcher", s.dir, s.config.lookInterval)
 	watch.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	watch.Dir = "/"
 	if err := watch.Start(); err != nil {
