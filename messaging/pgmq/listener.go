@@ -126,9 +126,9 @@ func (l *Listener) Stop() {
 }
 
 // Subscribe returns a channel that gets a value when the database channel is
-// notified, when it is first listened to, and after every reconnect. Wake-ups
-// that come before the last one was taken are one. It works before Start and
-// while the listener runs. The returned function ends the subscription; it can be
+// notified, and one to begin with and after every reconnect, as soon as the
+// channel is listened to. Wake-ups that come before the last one was taken are
+// one. It works before Start and while the listener runs. The returned function ends the subscription; it can be
 // called more than once.
 //
 // For a queue's inserts the name is QueueChannel's. A name that is empty, longer

@@ -47,14 +47,13 @@ func (s *session) serve(ctx context.Context) error {
 	if err := s.listen(ctx, s.probeChannel); err != nil {
 		return err
 	}
-	for first := true; ; first = false {
+	// Whatever was sent while nobody listened is found by looking: on a new
+	// connection adjust wakes everybody, after LISTEN, so that nothing falls
+	// between the two.
+	s.subs.forget()
+	for {
 		if err := s.adjust(ctx); err != nil {
 			return err
-		}
-		if first {
-			// Whatever was sent while nobody listened is found by looking. LISTEN
-			// comes before this wake-up, so nothing falls between the two.
-			s.subs.wakeEverybody()
 		}
 		wait, err := s.probe.step(ctx, time.Now())
 		if err != nil {
@@ -75,20 +74,19 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// adjust makes the connection listen to what there are subscribers for. New
-// channels' subscribers are woken: their message may have come before LISTEN.
+// adjust makes the connection listen to what there are subscribers for, and
+// greets the new ones among them.
 func (s *session) adjust(ctx context.Context) error {
 	wanted := make(map[string]bool)
 	for _, channel := range s.subs.channels() {
 		wanted[channel] = true
-		if s.listening[channel] {
-			continue
+		if !s.listening[channel] {
+			if err := s.listen(ctx, channel); err != nil {
+				return err
+			}
+			s.listening[channel] = true
 		}
-		if err := s.listen(ctx, channel); err != nil {
-			return err
-		}
-		s.listening[channel] = true
-		s.subs.wake(channel)
+		s.subs.greet(channel)
 	}
 	for channel := range s.listening {
 		if wanted[channel] {
