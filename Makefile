@@ -1,0 +1,50 @@
+# `make` alone prints this help. ARGS are passed on, as in: make demo ARGS="--orders 50"
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PACKAGES ?= ./...
+# Packages share one Postgres and the machine: two at a time.
+TEST := go run ./internal/testrun go test -p 2 -timeout 20m
+
+.PHONY: help setup build demo test race cluster lint fmt generate bench soak clean
+
+help: ## print this help
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## put Postgres and PGMQ on this machine (every target does it when they are missing)
+	@scripts/setup
+
+build: ## bin/pawl, bin/orchestrator, bin/worker
+	go build -o bin/ ./cmd/...
+
+demo: setup build ## orders through two orchestrators and two workers, some of them killed, with proof at the end
+	bin/pawl demo $(ARGS)
+
+test: setup ## go vet and all tests (PACKAGES=./workflow/... for some)
+	go vet $(PACKAGES)
+	$(TEST) $(ARGS) $(PACKAGES)
+
+race: setup ## all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(TEST) -race $(ARGS) $(PACKAGES)
+
+cluster: setup build ## the cluster under fire: processes killed, connections cut
+	$(TEST) -tags cluster -count 1 -v $(ARGS) ./test/cluster/...
+
+lint: ## golangci-lint, and the rules of the house
+	@linter=$$(scripts/setup lint) && $$linter run $(PACKAGES)
+	go test ./internal/lint
+
+fmt: ## format the Go files
+	@gofmt -l -w $$(git ls-files -co --exclude-standard '*.go')
+
+generate: ## write what is derived: transitions, schemas, the functions' number
+	go generate $(PACKAGES)
+
+bench: setup build ## measure throughput beside raw PGMQ
+	bin/pawl bench $(ARGS)
+
+soak: setup build ## run for hours under faults (ARGS="--for 8h")
+	bin/pawl soak $(ARGS)
+
+clean: ## remove what make built
+	rm -rf bin
