@@ -1,0 +1,52 @@
+-- does: begins the deliveries of step messages that were just read. A message over its delivery limit becomes a failed
+--   result of type crash; a stale one is absorbed; one whose step somebody holds is back in a second.
+-- called by: claim_steps, in a sub-transaction.
+-- locks: step rows, skip locked; no task row.
+-- raises: what a malformed message raises (refuse_delivery ends it).
+create or replace function pawl.begin_deliveries(queue text, batch pawl.delivery[], worker text) returns json
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  at timestamptz := pawl.now();
+  own text := worker;
+  begun bigint[];
+  answer json;
+begin
+  with asked as materialized (
+    select d.msg_id, d.read_ct, (d.message->>'task_id')::uuid as task_id, d.message->>'step' as step,
+      coalesce((d.message->>'index')::int, 0) as index, (d.message->>'attempt')::int as attempt,
+      (d.headers->>'timeout_ms')::float as timeout_ms
+    from unnest(batch) d
+    where d.read_ct <= coalesce((d.headers->>'max_deliveries')::int, 10) and not coalesce((d.headers->>'claim')::boolean, false)),
+  free as materialized (
+    select a.* from asked a
+    join pawl.steps s on s.task_id = a.task_id and s.step = a.step and s.index = a.index
+    where s.attempt = a.attempt and s.state in ('enqueued', 'in_progress')
+    for no key update of s skip locked),
+  moved as (
+    update pawl.steps s set state = 'in_progress', revision = s.revision + 1, deliveries = f.read_ct, worker = own,
+      state_since = at,
+      due_at = case when s.state = 'in_progress' then s.due_at else at + f.timeout_ms * interval '1 ms' end
+    from free f
+    where s.task_id = f.task_id and s.step = f.step and s.index = f.index
+      and s.attempt = f.attempt and s.state in ('enqueued', 'in_progress')
+    returning f.msg_id)
+  select array_agg(m.msg_id) into begun from moved m;
+
+  if coalesce(cardinality(begun), 0) < cardinality(batch) then
+    begun := coalesce(begun, '{}') || pawl.begin_special_deliveries(queue, batch, coalesce(begun, '{}'), worker);
+  end if;
+  select json_agg(json_build_object('msg_id', d.msg_id, 'read_ct', d.read_ct, 'task_id', d.message->'task_id',
+      'step', d.message->'step', 'index', d.message->'index', 'attempt', d.message->'attempt', 'delivery', d.read_ct,
+      'handler', d.message->'handler',
+      'input', case when d.message ? 'by_reference' then i.whole->'input' else d.message->'input' end,
+      'dependencies', case when d.message ? 'by_reference' then i.whole->'dependencies' else d.message->'dependencies' end,
+      'config', d.message->'config', 'token', d.message->'token', 'correlation_id', d.message->'correlation_id',
+      'lease_ms', coalesce((d.headers->>'lease_ms')::bigint, 30000), 'headers', d.headers) order by d.msg_id)
+  into answer
+  from unnest(batch) d
+  left join lateral (select pawl.step_input((d.message->>'task_id')::uuid, d.message->>'step',
+    coalesce((d.message->>'index')::int, 0)) as whole) i on d.message ? 'by_reference'
+  where d.msg_id = any (begun);
+  return coalesce(answer, '[]');
+end $$;

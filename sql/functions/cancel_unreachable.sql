@@ -1,0 +1,40 @@
+-- does: cancels what a failed step leaves behind: dependents that can never run (cause dependency_failed), and with
+--   on_failure fail_fast every open step. Messages of cancelled steps stay and are absorbed by who reads them. With hold
+--   nothing is cancelled: an operator may still resolve the failed step.
+-- called by: settle_tasks.
+-- locks: steps of the locked tasks.
+-- raises: nothing of its own.
+create or replace function pawl.cancel_unreachable(ids uuid[]) returns void
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  at timestamptz := pawl.now();
+  failed uuid[] := array(select distinct s.task_id from pawl.steps s where s.task_id = any (ids) and s.state in ('error', 'cancelled', 'skipped'));
+begin
+  if cardinality(failed) = 0 then
+    return;
+  end if;
+  update pawl.steps s set state = 'cancelled', revision = s.revision + 1, worker = null, due_at = null, state_since = at,
+    error = '{"type": "fail_fast", "message": "another step of the task failed"}'
+  from pawl.tasks t join pawl.templates p on p.template_id = t.template_id and p.on_failure = 'fail_fast'
+  where t.task_id = any (failed) and s.task_id = t.task_id
+    and s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')
+    and not exists (select from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index)
+    and exists (select from pawl.steps f where f.task_id = t.task_id and f.state = 'error');
+  loop
+    update pawl.steps s set state = 'cancelled', revision = s.revision + 1, state_since = at,
+      error = jsonb_build_object('type', 'dependency_failed', 'message', 'needs ' || d.parent || ', which is ' || d.state)
+    from (
+      select distinct on (c.task_id, c.step) c.task_id, c.step, f.step as parent, f.state
+      from pawl.steps f
+      join pawl.tasks t on t.task_id = f.task_id
+      join pawl.templates p on p.template_id = t.template_id and p.on_failure <> 'hold'
+      join pawl.template_edges e on e.template_id = f.template_id and e.parent = f.step
+      join pawl.steps c on c.task_id = f.task_id and c.step = e.child and c.state = 'pending'
+      where f.task_id = any (failed) and (f.state in ('error', 'cancelled') or (f.state = 'skipped' and not e.accepts_skipped))
+      order by c.task_id, c.step, f.step) d
+    where s.task_id = d.task_id and s.step = d.step and s.state = 'pending';
+    exit when not found;
+  end loop;
+  delete from pawl.held_steps h using pawl.steps s
+  where h.task_id = any (failed) and s.task_id = h.task_id and s.step = h.step and s.index = h.index and s.state = 'cancelled';
+end $$;

@@ -1,0 +1,31 @@
+-- does: moves messages of an engine queue into the dead letters; one that belongs to a known attempt ends that attempt.
+-- called by: the actors, for a message that raised alone.
+-- locks: its messages, skip locked.
+-- raises: PW010 for a queue that is not the engine's.
+create or replace function pawl.dead_letter_messages(queue text, ids bigint[], reason text) returns int language plpgsql as $$
+declare
+  moved int;
+begin
+  if not exists (select from pawl.queues q where q.queue = dead_letter_messages.queue and q.engine) then
+    raise exception '% is not a queue of the engine', queue using errcode = 'PW010';
+  end if;
+  execute format($q$
+    with gone as (
+      delete from pgmq.%I q where q.msg_id = any (array(
+        select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) order by l.msg_id for update skip locked))
+      returning q.*),
+    ended as (
+      insert into pgmq.q_orchestration_step_results (vt, message)
+      select clock_timestamp(), jsonb_build_object('v', 1, 'task_id', s.task_id, 'step', s.step, 'index', s.index, 'attempt', s.attempt,
+        'status', 'failed', 'error', jsonb_build_object('type', 'dead_letter', 'message', left($2, 500), 'retryable', false))
+      from gone g join pawl.steps s on s.task_id = pawl.as_uuid(g.message->>'task_id') and s.step = g.message->>'step'
+        and s.state in ('enqueued', 'in_progress') and s.attempt::text = g.message->>'attempt'
+        and s.index::text = coalesce(g.message->>'index', '0')
+      where $3 = 'orchestration_step_results' and coalesce(g.message#>>'{error,type}', '') <> 'dead_letter'),
+    dead as (
+      insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason, task_id, step)
+      select $3, g.msg_id, g.read_ct, g.message, g.headers, $2, pawl.as_uuid(g.message->>'task_id'), left(g.message->>'step', 100)
+      from gone g returning 1)
+    select count(*) from dead $q$, 'q_' || queue) into moved using ids, reason, queue;
+  return moved;
+end $$;

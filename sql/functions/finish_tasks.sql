@@ -1,0 +1,45 @@
+-- does: makes locked tasks without an open step final: complete, or error when a step failed. One update that passes
+--   evaluating_results (both transitions are audited), with the result, then what follows an end (close_tasks). A task with
+--   failed steps is final only after settle_tasks counted; others with failures are returned, for settle_tasks.
+-- called by: settle_results, settle_tasks (counted), finalize_tasks (counted).
+-- locks: nothing more: the tasks are locked.
+-- raises: nothing of its own.
+create or replace function pawl.finish_tasks(ids uuid[], counted boolean default false) returns uuid[]
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  at timestamptz := pawl.now();
+  told uuid[];
+  unsettled uuid[];
+begin
+  with ends as (
+    select t.task_id, t.failed_count > 0 as failed,
+      case when p.result_step is not null then r.result
+        else (select jsonb_object_agg(l.step, l.result) from pawl.template_steps ts
+          join pawl.steps l on l.task_id = t.task_id and l.step = ts.step and l.index = 0
+          where ts.template_id = t.template_id and not ts.has_dependents) end as result,
+      case when t.failed_count > 0 then (
+        select coalesce(f.error, '{"type": "step_cancelled"}') || jsonb_build_object('step', f.step) from pawl.steps f
+        where f.task_id = t.task_id and f.state in ('error', 'cancelled')
+        order by f.state = 'cancelled', f.state_since, f.step limit 1) end as error
+    from unnest(ids) i(task_id)
+    join pawl.tasks t on t.task_id = i.task_id
+    join pawl.templates p on p.template_id = t.template_id
+    left join pawl.steps r on r.task_id = t.task_id and r.step = p.result_step and r.index = 0
+    where counted or t.failed_count = 0),
+  ended as (
+    update pawl.tasks t set state = case when e.failed then 'error' else 'complete' end::pawl.task_state,
+      revision = t.revision + case when t.state = 'evaluating_results' then 1 else 2 end,
+      open_count = 0, active_count = 0, held_count = 0, retrying_count = 0, waiting_count = 0,
+      state_since = at, finalized_at = at, due_at = null, error = e.error,
+      result = case when not e.failed then e.result end
+    from ends e where t.task_id = e.task_id
+    returning t.task_id, t.key is not null or t.reply_to is not null as told)
+  select array_agg(e.task_id) filter (where e.told),
+    (select array_agg(i) from unnest(ids) i where not exists (select from ended x where x.task_id = i))
+  into told, unsettled from ended e;
+  if told is not null then
+    perform pawl.close_tasks(told);
+  end if;
+  perform pawl.announce_finished();
+  return unsettled;
+end $$;

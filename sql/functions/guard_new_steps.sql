@@ -1,0 +1,21 @@
+-- does: refuses a step created in a state it may not begin in. Every step begins pending with revision 0, and that is
+--   told by its task's audit row; a row inserted with revision 1 has made its first transition already, which is written.
+-- called by: statement trigger on pawl.steps (sql/triggers/steps.sql).
+-- locks: nothing.
+-- raises: PW001.
+create or replace function pawl.guard_new_steps() returns trigger language plpgsql as $$
+declare
+  acting text := nullif(current_setting('pawl.actor', true), '');
+  working text := nullif(current_setting('pawl.processor', true), '');
+begin
+  insert into pawl.audit (task_id, step, index, from_state, to_state, event, revision, attempt, delivery, processor, actor, at)
+  select n.task_id, n.step, n.index, 'pending', n.state::text,
+    case when l.event is null or n.revision <> 1 or l.hops <> 1 or (l.operator_only and acting is null)
+      then pawl.refuse_transition('step', n.task_id || '/' || n.step, '', n.state::text, 0, n.revision)
+      else l.event end,
+    n.revision, n.attempt, n.deliveries, working, acting, n.state_since
+  from new_rows n
+  left join pawl.legal_transitions l on l.entity = 'step' and l.from_state = 'pending' and l.to_state = n.state::text
+  where n.state <> 'pending' or n.revision <> 0;
+  return null;
+end $$;

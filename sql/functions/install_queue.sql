@@ -1,0 +1,32 @@
+-- does: makes a queue known to Pawl: creates it in PGMQ unless it is there, tunes its table, writes its functions and
+--   its announcing trigger. Returns whether it was new to Pawl. PGMQ's index on vt serves no statement of ours or of
+--   PGMQ's read, and without it a read is a HOT update.
+-- called by: register_template, adhoc_template, configure_queue, sql/triggers/queues.sql.
+-- locks: an advisory lock per queue name; the queue's table while its trigger is made.
+-- raises: PW010 for a bad name.
+create or replace function pawl.install_queue(queue text, engine boolean default false) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  known boolean := exists (select from pawl.queues q where q.queue = install_queue.queue);
+begin
+  if queue is null or queue !~ '^[a-z][a-z0-9_]{0,39}$' or (not engine and queue like 'orchestration\_%') then
+    raise exception 'bad queue name %', quote_nullable(left(queue, 80)) using errcode = 'PW010',
+      hint = 'A queue name has 1 to 40 of a-z, 0-9 and _, begins with a letter, and not with orchestration_.';
+  end if;
+  if known and not engine then
+    return false;
+  end if;
+  perform pg_advisory_xact_lock(hashtext('pawl.install_queue'), hashtext(queue));
+  if not exists (select from pgmq.meta m where m.queue_name = queue) then
+    perform pgmq.create(queue);
+  end if;
+  execute format('drop index if exists pgmq.%I', 'q_' || queue || '_vt_idx');
+  execute format('alter table pgmq.%I set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, '
+    'autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0)', 'q_' || queue);
+  execute format('create sequence if not exists pawl_queues.%I minvalue 0 cache 1', 'announced_' || queue);
+  execute format('create or replace trigger pawl_announce after insert on pgmq.%I for each statement '
+    'execute function pawl.announce(%L)', 'q_' || queue, format('pawl_queues.%I', 'announced_' || queue));
+  perform pawl.write_queue_functions(queue);
+  insert into pawl.queues (queue, engine) values (queue, engine) on conflict do nothing;
+  return not known;
+end $$;

@@ -1,0 +1,40 @@
+-- does: takes messages that ask for another look at a task ({task_id, reason}) or at a gated queue ({queue, reason}): builds
+--   large tasks piece by piece, starts what is ready, opens gates. Returns how many were taken.
+-- called by: the step-enqueuer actor.
+-- locks: its messages (skip locked), then tasks by id, then their steps.
+-- raises: 55P03 when a task stays locked: the messages come back.
+create or replace function pawl.process_step_enqueues(ids bigint[], processor text default null) returns int
+language plpgsql as $$
+declare
+  taken int;
+  tasks uuid[];
+  building uuid[];
+  queues text[];
+  one uuid;
+begin
+  perform set_config('pawl.processor', coalesce(processor, ''), true);
+  ids := pawl.put_back_newer('orchestration_step_enqueues', ids);
+  with gone as (
+    delete from pgmq.q_orchestration_step_enqueues q where q.msg_id = any (array(
+      select l.msg_id from pgmq.q_orchestration_step_enqueues l where l.msg_id = any (ids) order by l.msg_id for update skip locked))
+    returning q.msg_id, q.read_ct, q.message, q.headers),
+  dead as (
+    insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason)
+    select 'orchestration_step_enqueues', g.msg_id, g.read_ct, g.message, g.headers, 'names neither a task_id nor a queue'
+    from gone g where pawl.as_uuid(g.message->>'task_id') is null and jsonb_typeof(g.message->'queue') is distinct from 'string')
+  select count(*), array_agg(distinct pawl.as_uuid(g.message->>'task_id')) filter (where pawl.as_uuid(g.message->>'task_id') is not null),
+    array_agg(distinct g.message->>'queue') filter (where jsonb_typeof(g.message->'queue') = 'string')
+  into taken, tasks, queues from gone g;
+  if tasks is not null then
+    perform from pawl.tasks t where t.task_id = any (tasks) order by t.task_id for no key update;
+    building := array(select t.task_id from pawl.tasks t where t.task_id = any (tasks) and t.state = 'initializing' order by t.task_id);
+    foreach one in array building loop
+      perform pawl.build_steps(one);
+    end loop;
+    perform pawl.settle_tasks(tasks);
+  end if;
+  if queues is not null then
+    perform pawl.release_held(1000, processor);
+  end if;
+  return taken;
+end $$;

@@ -1,0 +1,62 @@
+-- does: turns request messages into tasks. messages: [{msg_id, template_id} or {msg_id, invalid: {error, message}}],
+--   checked by the task-request actor. Takes the messages, decides identities, creates tasks, answers. Returns
+--   [{msg_id, outcome: created|attached|rejected|invalid, task_id, error}].
+-- called by: the task-request actor.
+-- locks: its messages (skip locked), then identity rows by key.
+-- raises: nothing of its own; what raises is tried again message by message.
+create or replace function pawl.process_task_requests(messages jsonb, processor text default null) returns jsonb
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  taken pawl.task_request[];
+  fresh pawl.task_request[];
+  outcomes jsonb := '[]';
+  made uuid[];
+  r pawl.task_request;
+  decision jsonb;
+begin
+  perform set_config('pawl.processor', coalesce(processor, ''), true);
+  with wanted as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid
+    from jsonb_array_elements(messages) m),
+  gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
+      select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id) order by l.msg_id for update of l skip locked))
+    returning q.msg_id, q.read_ct, q.message, q.headers)
+  select array_agg((g.msg_id, g.read_ct, coalesce((case when w.invalid is null then g.message->>'request_id' end)::uuid,
+      pawl.new_task_id()), w.template_id, case when w.invalid is null then g.message
+      else jsonb_build_object('invalid', w.invalid, 'message', g.message) end, g.headers,
+      case when t.adhoc then 'handler:' || t.namespace || '/' || t.name when t.identity_scope = 'namespace'
+        then 'namespace:' || t.namespace else 'template:' || t.namespace || '/' || t.name end,
+      case t.identity_strategy when 'always_unique' then null
+        when 'strict' then encode(pawl.fingerprint(g.message->'input'), 'hex') else g.message->>'key' end, null
+    )::pawl.task_request order by g.msg_id)
+  into taken from gone g join wanted w using (msg_id) left join pawl.templates t on t.template_id = w.template_id;
+
+  select coalesce(array_agg((u.msg_id, u.read_count, u.task_id, u.template_id, u.message, u.headers, null, null, null
+    )::pawl.task_request), '{}') into fresh
+  from unnest(taken) u where u.key is null and not u.message ? 'invalid';
+  for r in select u.* from unnest(taken) u where u.message ? 'invalid' loop
+    outcomes := outcomes || pawl.refuse_request(r);
+  end loop;
+  for r in select u.* from unnest(taken) u where u.key is not null and not u.message ? 'invalid'
+    order by u.scope, u.key, u.msg_id
+  loop
+    if exists (select from pawl.tasks t where t.task_id = r.task_id) then
+      fresh := fresh || r;
+      continue;
+    end if;
+    decision := pawl.decide_identity(r, pawl.fingerprint(r.message->'input'), r.message->>'on_duplicate');
+    if decision->>'decision' = 'create' then
+      r.epoch := (decision->>'epoch')::int;
+      fresh := fresh || r;
+    else
+      outcomes := outcomes || pawl.answer_duplicate(r, (decision->>'holder')::uuid, decision->'error');
+    end if;
+  end loop;
+
+  made := pawl.create_tasks(fresh);
+  outcomes := outcomes || coalesce((select jsonb_agg(jsonb_build_object('msg_id', f.msg_id, 'outcome', 'created', 'task_id', f.task_id))
+    from unnest(fresh) f where f.task_id = any (made)), '[]');
+  if cardinality(made) < cardinality(fresh) or (select count(distinct f.task_id) from unnest(fresh) f) < cardinality(fresh) then
+    outcomes := pawl.answer_repeats(fresh, made, outcomes);
+  end if;
+  return outcomes;
+end $$;

@@ -1,0 +1,15 @@
+-- does: puts messages of a version newer than 1 back for a minute, for an instance that knows them. Returns the others.
+-- called by: apply_step_results, process_step_enqueues, finalize_tasks.
+-- locks: those messages, skip locked.
+-- raises: nothing.
+create or replace function pawl.put_back_newer(queue text, ids bigint[]) returns bigint[] language plpgsql as $$
+declare
+  newer bigint[];
+begin
+  execute format($q$
+    update pgmq.%I q set vt = clock_timestamp() + interval '1 minute' where q.msg_id = any (array(
+      select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) and jsonb_typeof(l.message) = 'object'
+        and case jsonb_typeof(l.message->'v') when 'number' then (l.message->>'v')::numeric > 1 else false end for update skip locked))
+    returning q.msg_id $q$, 'q_' || queue) using ids into newer;
+  return array(select i from unnest(ids) i where newer is null or not i = any (newer));
+end $$;

@@ -1,0 +1,65 @@
+-- does: stores a template from its canonical definition (workflow.Template.Definition) and makes its queues. The same
+--   content again is a no-op. Returns {template_id, created, queues_created}.
+-- called by: pawl template apply, client.ApplyTemplate, adhoc_template.
+-- locks: an advisory lock per template name.
+-- raises: PW011 when other content stands under a used version, PW012 when the definition is not in topological order.
+create or replace function pawl.register_template(definition jsonb, adhoc boolean default false) returns jsonb
+language plpgsql as $$
+declare
+  d jsonb := definition;
+  content text := encode(sha256(convert_to(definition::text, 'UTF8')), 'hex');
+  known pawl.templates;
+  id int;
+  made text[];
+begin
+  perform pg_advisory_xact_lock(hashtext('pawl.register_template'), hashtext((d->>'namespace') || '/' || (d->>'name')));
+  select * into known from pawl.templates t
+  where t.namespace = d->>'namespace' and t.name = d->>'name' and t.version = d->>'version';
+  if found and known.digest = content then
+    return jsonb_build_object('template_id', known.template_id, 'created', false, 'queues_created', '[]'::jsonb);
+  elsif found then
+    raise exception 'template %/%@% is already applied with other content', d->>'namespace', d->>'name', d->>'version'
+      using errcode = 'PW011', hint = 'A version never changes once applied; give the new content a new version.';
+  end if;
+
+  insert into pawl.templates (namespace, name, version, definition, digest, adhoc, retention, dedup_window,
+    identity_strategy, identity_scope, on_failure, timeout, result_step, step_count, has_special_steps, stuck_after)
+  select d->>'namespace', d->>'name', d->>'version', d, content, register_template.adhoc,
+    (d->>'retention_ms')::bigint * interval '1 ms', (d#>>'{identity,dedup_window_ms}')::bigint * interval '1 ms',
+    coalesce(d#>>'{identity,strategy}', 'default'), coalesce(d#>>'{identity,scope}', 'template'),
+    coalesce(d->>'on_failure', 'finish'), (d->>'timeout_ms')::bigint * interval '1 ms', d->>'result',
+    jsonb_array_length(d->'steps'), exists (select from jsonb_array_elements(d->'steps') s where s->>'key' is not null),
+    coalesce(d->'stuck_after', '{}')
+  returning template_id into id;
+
+  insert into pawl.template_steps (template_id, step, position, handler, queue, config, needs_count, has_dependents,
+    max_attempts, backoff, base_ms, max_ms, jitter, max_deliveries, timeout, lease_ms, step_key, claim, on_crash)
+  select id, s->>'name', (s->>'no')::smallint, s->>'handler', s->>'queue', nullif(s->'config', 'null'),
+    jsonb_array_length(coalesce(s->'needs', '[]')), false, coalesce((s#>>'{retry,max_attempts}')::int, 3),
+    coalesce(s#>>'{retry,backoff}', 'exponential'), coalesce((s#>>'{retry,base_ms}')::bigint, 1000),
+    coalesce((s#>>'{retry,max_ms}')::bigint, 300000), coalesce((s#>>'{retry,jitter}')::float, 0.2),
+    coalesce((s->>'max_deliveries')::int, 10), (s->>'timeout_ms')::bigint * interval '1 ms',
+    coalesce((s->>'lease_ms')::bigint, 30000), s->>'key', nullif(s->'claim', 'null'), coalesce(s->>'on_crash', 'hold')
+  from jsonb_array_elements(d->'steps') s;
+
+  insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed)
+  select id, p.step, c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null
+  from jsonb_array_elements(d->'steps') c
+  cross join lateral jsonb_array_elements(coalesce(c->'needs', '[]')) raw(need)
+  cross join lateral (select case jsonb_typeof(raw.need) when 'number' then jsonb_build_object('no', raw.need) else raw.need end) n(need)
+  join pawl.template_steps p on p.template_id = id and p.position = (n.need->>'no')::smallint
+    and p.position < (c->>'no')::smallint;
+  if (select count(*) from pawl.template_edges e where e.template_id = id)
+    <> (select sum(s.needs_count) from pawl.template_steps s where s.template_id = id) then
+    raise exception 'template %/%: steps are not in topological order', d->>'namespace', d->>'name' using errcode = 'PW012';
+  end if;
+  update pawl.template_steps s set has_dependents = true
+  where s.template_id = id and exists (select from pawl.template_edges e where e.template_id = id and e.parent = s.step);
+  update pawl.templates t set result_step = (select min(s.step) from pawl.template_steps s
+      where s.template_id = id and not s.has_dependents having count(*) = 1)
+  where t.template_id = id and t.result_step is null;
+
+  select array_agg(q.queue order by q.queue) into made
+  from (select distinct s.queue from pawl.template_steps s where s.template_id = id) q where pawl.install_queue(q.queue);
+  return jsonb_build_object('template_id', id, 'created', true, 'queues_created', to_jsonb(coalesce(made, '{}')));
+end $$;

@@ -1,0 +1,35 @@
+-- does: hands in the ends of attempts: deletes each step message under its fence (msg_id, read_ct) and, in the same
+--   transaction, applies the result when its task is free, else sends it to the results queue. reports: [{msg_id, read_ct,
+--   status: complete|failed|rejected, result?, error?}]. Returns [{msg_id, accepted}]; not accepted means late: the message
+--   is somebody else's by now, or the attempt has ended, and nothing was written.
+-- called by: workers, report_and_claim_steps.
+-- locks: its messages (skip locked), then task rows (skip locked), then their steps.
+-- raises: PW010 for an unknown queue, PW016 for a malformed report.
+create or replace function pawl.report_steps(queue text, reports jsonb, worker text) returns json
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  results pawl.step_result[];
+  accepted bigint[];
+  ids bigint[];
+  counts int[];
+begin
+  perform pawl.check_step_queue(queue);
+  select array_agg((r->>'msg_id')::bigint), array_agg((r->>'read_ct')::int) into ids, counts
+  from jsonb_array_elements(reports) r;
+  if ids is null then
+    return '[]';
+  end if;
+  perform pawl.check_reports(reports);
+  execute format($q$
+    select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
+        (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', $3, g.msg_id)::pawl.step_result order by g.msg_id)
+    from pawl_queues.%I($1, $2) g
+    join jsonb_array_elements($4) r on (r->>'msg_id')::bigint = g.msg_id $q$, 'delete_' || queue)
+  into results using ids, counts, worker, reports;
+  if results is null then
+    return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(ids) i);
+  end if;
+  perform pawl.deliver_results(results);
+  accepted := array(select r.msg_id from unnest(results) r);
+  return (select json_agg(json_build_object('msg_id', i, 'accepted', i = any (accepted))) from unnest(ids) i);
+end $$;

@@ -1,0 +1,40 @@
+-- does: builds and sends the messages of attempts that have just been enqueued, grouped by queue. Input and the results
+--   of the needed steps travel along, unless together they are stored in more than 8 kB: then by_reference.
+-- called by: create_tasks, settle_results, start_attempts: in the transaction that enqueues the steps (R1).
+-- locks: nothing.
+-- raises: undefined_function (42883) when a queue is missing: an infrastructure error, the caller tries again.
+create or replace function pawl.send_step_messages(refs pawl.step_ref[]) returns void
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  batch record;
+begin
+  for batch in
+    select b.queue, array_agg(b.message order by b.ord) as messages, array_agg(b.headers order by b.ord) as headers
+    from (
+      select s.queue, r.ord,
+        jsonb_build_object('v', 1, 'task_id', s.task_id, 'step', s.step, 'index', s.index, 'attempt', s.attempt,
+          'handler', s.handler, 'config', ts.config, 'correlation_id', t.correlation_id,
+          'token', s.task_id || '/' || s.step || case when s.index > 0 then '/' || s.index else '' end
+            || case when s.round > 0 then '#' || s.round else '' end)
+        || case when coalesce(pg_column_size(t.input), 0) + coalesce(d.size, 0) > 8192
+             then '{"by_reference": true}'::jsonb
+             else jsonb_build_object('input', t.input, 'dependencies', coalesce(d.results, '{}')) end as message,
+        nullif(coalesce(t.trace, '{}') || case
+          when ts.lease_ms <> 30000 or ts.max_deliveries <> 10 or ts.timeout is not null or ts.claim is not null
+          then jsonb_strip_nulls(jsonb_build_object('lease_ms', ts.lease_ms, 'max_deliveries', ts.max_deliveries,
+            'timeout_ms', extract(epoch from ts.timeout) * 1000, 'claim', case when ts.claim is not null then true end))
+          else '{}' end, '{}') as headers
+      from unnest(refs) with ordinality r(task_id, step, index, ord)
+      join pawl.steps s on s.task_id = r.task_id and s.step = r.step and s.index = r.index
+      join pawl.tasks t on t.task_id = s.task_id
+      join pawl.template_steps ts on ts.template_id = s.template_id and ts.step = s.step
+      left join lateral (
+        select jsonb_object_agg(p.step, p.result) as results, sum(pg_column_size(p.result)) as size
+        from pawl.template_edges e
+        join pawl.steps p on p.task_id = s.task_id and p.step = e.parent and p.index = 0
+        where ts.needs_count > 0 and e.template_id = s.template_id and e.child = s.step) d on ts.needs_count > 0) b
+    group by b.queue
+  loop
+    execute format('select pawl_queues.%I($1, $2)', 'send_' || batch.queue) using batch.messages, batch.headers;
+  end loop;
+end $$;
