@@ -1,0 +1,2 @@
+// Package lint holds the rules of the house that no linter knows, as ordinary tests over the module's files.
+package lint
