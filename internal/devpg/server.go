@@ -110,7 +110,7 @@ func (s *Server) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("making the server's log: %w", err)
 	}
-	defer logFile.Close() //nolint:errcheck // the server has its own handle
+	defer logFile.Close() // the server has its own handle
 	s.cmd = s.binaries.command("postgres", s.arguments()...)
 	s.cmd.Stdout, s.cmd.Stderr = logFile, logFile
 	s.owner.apply(s.cmd)
@@ -241,6 +241,6 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("finding a free port: %w", err)
 	}
-	defer listener.Close() //nolint:errcheck // only asked for its number
+	defer listener.Close() // only asked for its number
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }

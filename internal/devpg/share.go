@@ -73,7 +73,7 @@ func share(ctx context.Context, config Config) (*Shared, error) {
 	if err != nil {
 		return nil, errors.Join(err, users.Close())
 	}
-	defer starting.Close() //nolint:errcheck // unlocks
+	defer starting.Close() // unlocks
 	if !s.running(ctx) {
 		if err := s.startDetached(ctx); err != nil {
 			return nil, errors.Join(err, users.Close())

@@ -56,7 +56,7 @@ func store(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("storing PGMQ's SQL: %w", err)
 	}
-	defer os.Remove(temp.Name()) //nolint:errcheck // gone after the rename
+	defer os.Remove(temp.Name()) // gone after the rename
 	_, err = temp.Write(data)
 	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
 		return fmt.Errorf("storing PGMQ's SQL: %w", err)
@@ -69,7 +69,7 @@ func fromNpm(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", npmPackage, err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(dir) // a temporary folder
 	cmd := exec.CommandContext(ctx, "npm", "pack", "--silent", npmPackage)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -83,7 +83,7 @@ func fromNpm(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", npmPackage, err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close() // only read
 	return fromPackage(file)
 }
 
@@ -133,7 +133,7 @@ func fromUpstream(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetching PGMQ from upstream: %w", err)
 	}
-	defer response.Body.Close() //nolint:errcheck // only read
+	defer response.Body.Close() // only read
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("fetching PGMQ from upstream: %s", response.Status)
 	}

@@ -29,7 +29,7 @@ func (s *server) makeTemplate(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("connecting to the test server: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // also gives back the lock
+	defer conn.Close(ctx) // also gives back the lock
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock($1)`, templateLock); err != nil {
 		return "", fmt.Errorf("waiting for the test template: %w", err)
 	}
@@ -60,7 +60,7 @@ func fill(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the test template: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // closed below; here for the paths with an error
+	defer conn.Close(ctx) // closed below; here for the paths with an error
 	if _, err := migrate.Up(ctx, conn, migrate.Config{PGMQ: pgmqsql.Ensure}); err != nil {
 		return err
 	}
