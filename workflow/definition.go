@@ -35,18 +35,22 @@ type stepDefinition struct {
 	Name    string `json:"name"`
 	Handler string `json:"handler"`
 	Queue   string `json:"queue"`
-	Needs   []int  `json:"needs"`
-	// AcceptsSkipped are those of Needs that a skipped step satisfies.
-	AcceptsSkipped []int           `json:"accepts_skipped"`
-	Config         json.RawMessage `json:"config"`
-	Retry          retryDefinition `json:"retry"`
-	MaxDeliveries  int             `json:"max_deliveries"`
-	TimeoutMS      *int64          `json:"timeout_ms"`
-	LeaseMS        int64           `json:"lease_ms"`
-	Key            *string         `json:"key"`
+	// Needs are numbers of steps, or needDefinitions of those that may be skipped.
+	Needs         []any           `json:"needs"`
+	Config        json.RawMessage `json:"config"`
+	Retry         retryDefinition `json:"retry"`
+	MaxDeliveries int             `json:"max_deliveries"`
+	TimeoutMS     *int64          `json:"timeout_ms"`
+	LeaseMS       int64           `json:"lease_ms"`
+	Key           *string         `json:"key"`
 	// Claim maps requesters to claims, or to the text none.
 	Claim   map[string]any `json:"claim"`
 	OnCrash string         `json:"on_crash"`
+}
+
+type needDefinition struct {
+	No             int  `json:"no"`
+	AcceptsSkipped bool `json:"accepts_skipped"`
 }
 
 type retryDefinition struct {
@@ -99,7 +103,7 @@ func (t *Template) define() error {
 func (s *Step) define() stepDefinition {
 	def := stepDefinition{
 		No: s.No, Name: s.Name, Handler: s.Handler, Queue: s.Queue,
-		Needs: make([]int, len(s.Needs)), AcceptsSkipped: []int{}, Config: s.Config,
+		Needs: make([]any, len(s.Needs)), Config: s.Config,
 		Retry: retryDefinition{
 			s.Retry.MaxAttempts, s.Retry.Backoff, s.Retry.Base.Milliseconds(), s.Retry.Max.Milliseconds(), s.Retry.Jitter,
 		},
@@ -109,7 +113,7 @@ func (s *Step) define() stepDefinition {
 	for i, need := range s.Needs {
 		def.Needs[i] = need.No
 		if need.AcceptsSkipped {
-			def.AcceptsSkipped = append(def.AcceptsSkipped, need.No)
+			def.Needs[i] = needDefinition(need)
 		}
 	}
 	if s.Claims != nil {

@@ -28,7 +28,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	  "identity": {"strategy": "default", "scope": "template", "dedup_window_ms": null},
 	  "retention_ms": null, "stuck_after": {}, "stuck_policy": "report",
 	  "steps": [{
-	    "no": 0, "name": "only", "handler": "shop.only", "queue": "shop_queue", "needs": [], "accepts_skipped": [],
+	    "no": 0, "name": "only", "handler": "shop.only", "queue": "shop_queue", "needs": [],
 	    "config": null, "max_deliveries": 10, "timeout_ms": null, "lease_ms": 30000, "key": null, "claim": null,
 	    "on_crash": "hold",
 	    "retry": {"max_attempts": 3, "backoff": "exponential", "base_ms": 1000, "max_ms": 300000, "jitter": 0.2}

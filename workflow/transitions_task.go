@@ -15,7 +15,7 @@ var enteredBy = map[TaskState]string{
 	TaskStepsInProcess:         "enqueued",
 	TaskWaitingForRetry:        "backed_off",
 	TaskWaitingForDependencies: "suspended",
-	TaskEvaluatingResults:      "settled",
+	TaskEvaluatingResults:      "evaluated",
 	TaskBlockedByFailures:      "blocked",
 }
 
