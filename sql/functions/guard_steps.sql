@@ -13,7 +13,7 @@ begin
   with judged as materialized (
     select n.task_id, n.step, n.index, o.state::text as from_state, n.state::text as to_state, n.revision, n.attempt,
       n.deliveries, l.via_state, n.state_since, coalesce(n.worker, o.worker, working) as worker,
-      coalesce(because, n.error->>'type') as reason,
+      coalesce(because, case when n.error is distinct from o.error then n.error->>'type' end) as reason,
       case when l.event is null or n.revision <> o.revision + l.hops or (l.operator_only and acting is null)
         then pawl.refuse_transition('step', n.task_id || '/' || n.step, o.state::text, n.state::text, o.revision, n.revision)
         else l.event end as event

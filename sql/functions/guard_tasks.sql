@@ -12,7 +12,7 @@ declare
 begin
   with judged as materialized (
     select n.task_id, o.state::text as from_state, n.state::text as to_state, n.revision, l.via_state, n.state_since,
-      coalesce(because, n.error->>'type') as reason,
+      coalesce(because, case when n.error is distinct from o.error then n.error->>'type' end) as reason,
       case when l.event is null or n.revision <> o.revision + l.hops or (l.operator_only and acting is null)
         then pawl.refuse_transition('task', n.task_id::text, o.state::text, n.state::text, o.revision, n.revision)
         else l.event end as event

@@ -20,6 +20,7 @@ begin
     return '[]';
   end if;
   perform pawl.check_reports(reports);
+  perform set_config('pawl.processor', coalesce(worker, ''), true);
   execute format($q$
     select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
         (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', $3, g.msg_id)::pawl.step_result order by g.msg_id)
