@@ -117,5 +117,5 @@ func orDefault[T comparable](value, byDefault T) T {
 // longer than asked for, never shorter.
 func ceilSeconds(d time.Duration) int32 {
 	n := (d + time.Second - 1) / time.Second
-	return int32(min(n, math.MaxInt32)) //nolint:gosec // bounded on the same line
+	return int32(min(n, math.MaxInt32))
 }

@@ -31,7 +31,7 @@ func (l *Listener) connectAndServe(ctx context.Context) (heard bool, err error) 
 		return false, fmt.Errorf("connecting listener: %w", err)
 	}
 	s := &session{Listener: l, conn: conn, listening: make(map[string]bool), probe: newProbe(l)}
-	defer s.close() //nolint:contextcheck // ctx has ended by then
+	defer s.close()
 	err = s.serve(ctx)
 	return s.probe.heardAny, err
 }
@@ -124,7 +124,7 @@ func (s *session) wait(ctx context.Context, atMost time.Duration) (*pgconn.Notif
 	if s.dirty {
 		s.dirty = false
 		s.mu.Unlock()
-		return nil, nil //nolint:nilnil // nothing came and nothing failed
+		return nil, nil
 	}
 	s.interrupt = cancel
 	s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *session) wait(ctx context.Context, atMost time.Duration) (*pgconn.Notif
 	}
 	// An interrupted wait leaves the connection usable.
 	if waitCtx.Err() != nil && ctx.Err() == nil && !s.conn.IsClosed() {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil
 	}
 	return nil, fmt.Errorf("waiting for notifications: %w", err)
 }
