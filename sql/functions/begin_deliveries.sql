@@ -36,17 +36,13 @@ begin
   if coalesce(cardinality(begun), 0) < cardinality(batch) then
     begun := coalesce(begun, '{}') || pawl.begin_special_deliveries(queue, batch, coalesce(begun, '{}'), worker);
   end if;
-  select json_agg(json_build_object('msg_id', d.msg_id, 'read_ct', d.read_ct, 'task_id', d.message->'task_id',
-      'step', d.message->'step', 'index', d.message->'index', 'attempt', d.message->'attempt', 'delivery', d.read_ct,
-      'handler', d.message->'handler',
-      'input', case when d.message ? 'by_reference' then i.whole->'input' else d.message->'input' end,
-      'dependencies', case when d.message ? 'by_reference' then i.whole->'dependencies' else d.message->'dependencies' end,
-      'config', d.message->'config', 'token', d.message->'token', 'correlation_id', d.message->'correlation_id',
-      'lease_ms', coalesce((d.headers->>'lease_ms')::bigint, 30000), 'headers', d.headers) order by d.msg_id)
+  -- Text is put together because building an object of fifteen fields again costs as much as all the rest of a claim.
+  select ('[' || string_agg('{"msg_id":' || d.msg_id || ',"read_ct":' || d.read_ct || ',"delivery":' || d.read_ct
+      || ',"lease_ms":' || coalesce(d.headers->>'lease_ms', '30000') || ',"headers":' || coalesce(d.headers::text, 'null')
+      || case when d.message ? 'by_reference' then ',' || pawl.inside(pawl.step_input((d.message->>'task_id')::uuid,
+        d.message->>'step', coalesce((d.message->>'index')::int, 0))) else '' end
+      || ',' || substr(d.message::text, 2), ',' order by d.msg_id) || ']')::json
   into answer
-  from unnest(batch) d
-  left join lateral (select pawl.step_input((d.message->>'task_id')::uuid, d.message->>'step',
-    coalesce((d.message->>'index')::int, 0)) as whole) i on d.message ? 'by_reference'
-  where d.msg_id = any (begun);
+  from unnest(batch) d where d.msg_id = any (begun);
   return coalesce(answer, '[]');
 end $$;

@@ -6,24 +6,26 @@
 create or replace function pawl.deliver_results(results pawl.step_result[]) returns void
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-  free uuid[] := '{}';
+  ids uuid[] := array(select distinct r.task_id from unnest(results) r);
+  free uuid[];
 begin
   if (select s.direct and not s.staged from pawl.engine_settings s) then
-    free := array(select t.task_id from pawl.tasks t
-      where t.task_id = any (array(select distinct r.task_id from unnest(results) r))
+    free := array(select t.task_id from pawl.tasks t where t.task_id = any (ids)
       order by t.task_id for no key update skip locked);
     begin
-      if cardinality(free) > 0 then
-        perform pawl.settle_results(case when cardinality(free) = 1 or (select bool_and(r.task_id = any (free)) from unnest(results) r)
-          is not true then array(select r from unnest(results) r where r.task_id = any (free)) else results end);
+      if cardinality(free) = cardinality(ids) then
+        perform pawl.settle_results(results);
+        return;
+      elsif cardinality(free) > 0 then
+        perform pawl.settle_results(array(select r from unnest(results) r where r.task_id = any (free)));
       end if;
     exception when others then
-      free := '{}';
+      free := null;
     end;
   end if;
   insert into pgmq.q_orchestration_step_results (vt, message)
   select clock_timestamp(), jsonb_strip_nulls(jsonb_build_object('v', 1, 'task_id', r.task_id, 'step', r.step, 'index', r.index,
     'attempt', r.attempt, 'status', r.status, 'worker', r.worker, 'error', r.error))
     || case when r.result is null then '{}' else jsonb_build_object('result', r.result) end
-  from unnest(results) r where not r.task_id = any (free);
+  from unnest(results) r where free is null or not r.task_id = any (free);
 end $$;
