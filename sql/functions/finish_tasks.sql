@@ -25,7 +25,7 @@ begin
     join pawl.tasks t on t.task_id = i.task_id
     join pawl.templates p on p.template_id = t.template_id
     left join pawl.steps r on r.task_id = t.task_id and r.step = p.result_step and r.index = 0
-    where counted or t.failed_count = 0),
+    where (counted or t.failed_count = 0) and not pawl.is_final(t.state)),
   ended as (
     update pawl.tasks t set state = case when e.failed then 'error' else 'complete' end::pawl.task_state,
       revision = t.revision + case when t.state = 'evaluating_results' then 1 else 2 end,

@@ -24,7 +24,8 @@ begin
         case when s.task_id is null then 'result of an unknown step' else 'result of an attempt that has not begun' end, r.task_id, r.step);
     elsif r.attempt = s.attempt and s.state in ('in_progress', 'enqueued') and r.status <> 'complete' then
       select * into limits from pawl.template_steps ts where ts.template_id = s.template_id and ts.step = s.step;
-      again := r.status = 'failed' and s.failures + 1 < limits.max_attempts and coalesce((r.error->>'retryable')::boolean, true);
+      again := r.status = 'failed' and s.failures + 1 < limits.max_attempts and coalesce((r.error->>'retryable')::boolean, true)
+        and not exists (select from pawl.tasks t where t.task_id = r.task_id and pawl.is_final(t.state));
       update pawl.steps x set
         state = case when again then 'waiting_for_retry' else 'error' end::pawl.step_state,
         revision = x.revision + case when x.state = 'enqueued' then 2 else 1 end,
