@@ -1,12 +1,5 @@
 package workflow
 
-// The open states that a task may have once its steps are built. They follow
-// from its counters (see [EvaluateCounters]) and so lead to each other freely.
-var runningTaskStates = []TaskState{
-	TaskEnqueuingSteps, TaskStepsInProcess, TaskWaitingForRetry,
-	TaskWaitingForDependencies, TaskEvaluatingResults, TaskBlockedByFailures,
-}
-
 // The event by which a task enters each open state.
 var enteredBy = map[TaskState]string{
 	TaskPending:                "scheduled",
@@ -37,7 +30,9 @@ func taskTransitions() []Transition {
 }
 
 // taskTransition decides one pair. A task ends as complete or error only by
-// way of evaluating_results, also when one statement does both.
+// way of evaluating_results, also when one statement does both. The open states
+// of a task whose steps are built follow from its counters (see [EvaluateCounters])
+// and lead to each other freely.
 func taskTransition(from, to TaskState) (Transition, bool) {
 	switch {
 	case from == to, from == TaskComplete, from == TaskResolvedManually:
