@@ -7,9 +7,10 @@ declare
   newer bigint[];
 begin
   execute format($q$
-    update pgmq.%I q set vt = clock_timestamp() + interval '1 minute' where q.msg_id = any (array(
+    with back as (update pgmq.%I q set vt = clock_timestamp() + interval '1 minute' where q.msg_id = any (array(
       select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) and jsonb_typeof(l.message) = 'object'
         and case jsonb_typeof(l.message->'v') when 'number' then (l.message->>'v')::numeric > 1 else false end for update skip locked))
-    returning q.msg_id $q$, 'q_' || queue) using ids into newer;
+    returning q.msg_id)
+    select array_agg(b.msg_id) from back b $q$, 'q_' || queue) using ids into newer;
   return array(select i from unnest(ids) i where newer is null or not i = any (newer));
 end $$;

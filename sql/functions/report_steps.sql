@@ -14,12 +14,12 @@ declare
   counts int[];
 begin
   perform pawl.check_step_queue(queue);
+  perform pawl.check_reports(reports);
   select array_agg((r->>'msg_id')::bigint), array_agg((r->>'read_ct')::int) into ids, counts
   from jsonb_array_elements(reports) r;
   if ids is null then
     return '[]';
   end if;
-  perform pawl.check_reports(reports);
   perform set_config('pawl.processor', coalesce(worker, ''), true);
   execute format($q$
     select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
