@@ -101,8 +101,12 @@ func (d decoder) fill(prefix string, fields map[string]json.RawMessage, into ref
 		case isNull(raw):
 			return d.wrong(prefix+name, "is null: write %s%s", field.wants, orElse(field.required, "", ", or leave it out"))
 		}
-		if err := d.set(prefix+name, raw, into.FieldByIndex(field.index)); err != nil {
+		target := into.FieldByIndex(field.index)
+		if err := d.set(prefix+name, raw, target); err != nil {
 			return err
+		}
+		if target.Kind() == reflect.String && target.Len() == 0 && !field.empty {
+			return d.wrong(prefix+name, "is empty: write %s%s", field.wants, orElse(field.required, "", ", or leave it out"))
 		}
 	}
 	return nil
@@ -128,7 +132,7 @@ func (d decoder) set(name string, raw json.RawMessage, into reflect.Value) error
 			return nil
 		}
 	default:
-		if json.Unmarshal(raw, target) == nil && (into.Kind() != reflect.String || into.Len() > 0) {
+		if json.Unmarshal(raw, target) == nil {
 			return nil
 		}
 	}

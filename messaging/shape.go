@@ -24,6 +24,7 @@ type shapeField struct {
 	required bool
 	nullable bool
 	anyJSON  bool
+	empty    bool
 	wants    string
 }
 
@@ -45,6 +46,7 @@ func shapeOf(t reflect.Type) shape {
 			required: options == "" && mark != "optional",
 			nullable: mark == "nullable" || anyJSON,
 			anyJSON:  anyJSON,
+			empty:    mark == "empty",
 			wants:    wants(field.Type),
 		}
 	}

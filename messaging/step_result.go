@@ -33,7 +33,7 @@ type StepResult struct {
 // StepError is why an attempt failed.
 type StepError struct {
 	Type    string `json:"type"` // a short name to count and branch by
-	Message string `json:"message"`
+	Message string `json:"message" body:"empty"`
 	// Retryable says whether another attempt may succeed. Missing in a body: true.
 	Retryable bool `json:"retryable" body:"optional"`
 	// RetryAfter is how long to wait at least until the next attempt, in seconds.
