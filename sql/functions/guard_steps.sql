@@ -24,7 +24,9 @@ begin
     where n.state <> o.state or n.revision <> o.revision)
   insert into pawl.audit (task_id, step, index, from_state, to_state, event, revision, attempt, delivery, processor, actor,
     reason, at)
-  select j.task_id, j.step, j.index, j.from_state, j.via_state, 'started', j.revision - 1, j.attempt, j.deliveries,
+  select j.task_id, j.step, j.index, j.from_state, j.via_state,
+    (select l.event from pawl.legal_transitions l where l.entity = 'step' and l.from_state = j.from_state and l.to_state = j.via_state),
+    j.revision - 1, j.attempt, j.deliveries,
     j.worker, acting, null, j.state_since
   from judged j where j.via_state is not null
   union all

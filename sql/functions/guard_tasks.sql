@@ -22,7 +22,9 @@ begin
       on l.entity = 'task' and l.from_state = o.state::text and l.to_state = n.state::text
     where n.state <> o.state or n.revision <> o.revision)
   insert into pawl.audit (task_id, from_state, to_state, event, revision, processor, actor, reason, at)
-  select j.task_id, j.from_state, j.via_state, 'evaluated', j.revision - 1, working, acting, null, j.state_since
+  select j.task_id, j.from_state, j.via_state,
+    (select l.event from pawl.legal_transitions l where l.entity = 'task' and l.from_state = j.from_state and l.to_state = j.via_state),
+    j.revision - 1, working, acting, null, j.state_since
   from judged j where j.via_state is not null
   union all
   select j.task_id, coalesce(j.via_state, j.from_state), j.to_state, j.event, j.revision, working, acting, j.reason, j.state_since

@@ -20,7 +20,6 @@ create table pawl.engine_settings (
   direct boolean not null default true,
   announce boolean not null default true,
   max_steps_per_transaction int not null default 2000 check (max_steps_per_transaction between 1 and 10000),
-  lease_seconds int not null default 30 check (lease_seconds between 1 and 43200),
   dead_letter_retention interval not null default '30 days',
   absorbed_retention interval not null default '7 days',
   audit_retention interval not null default '90 days',
