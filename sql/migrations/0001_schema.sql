@@ -134,7 +134,7 @@ create table pawl.tasks (
   constraint final_has_time check ((finalized_at is not null) =
     (state in ('complete', 'error', 'cancelled', 'timed_out', 'resolved_manually'))),
   constraint complete_is_clean check (state <> 'complete' or (open_count = 0 and failed_count = 0))
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05,
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_insert_scale_factor = 0.5);
 create index tasks_due on pawl.tasks (due_at) where due_at is not null;
 
@@ -159,7 +159,7 @@ create table pawl.steps (
   error jsonb,
   primary key (task_id, step, index),
   constraint in_progress_has_worker check ((state = 'in_progress') = (worker is not null))
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05,
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05,
         autovacuum_vacuum_insert_scale_factor = 0.5);
 create index steps_due on pawl.steps (due_at) where due_at is not null;
 
