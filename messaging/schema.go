@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/nearest"
 )
 
 //go:embed schemas/*.json
@@ -20,7 +22,7 @@ func SchemaNames() []string {
 func Schema(name string) (json.RawMessage, error) {
 	schema, err := schemaFiles.ReadFile("schemas/" + name + ".json")
 	if err != nil {
-		return nil, fmt.Errorf("reading schema %q: there are %s%s", name, strings.Join(SchemaNames(), ", "), Suggestion(name, SchemaNames()))
+		return nil, fmt.Errorf("reading schema %q: there are %s%s", name, strings.Join(SchemaNames(), ", "), nearest.Suggestion(name, SchemaNames()))
 	}
 	return schema, nil
 }

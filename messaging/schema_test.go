@@ -55,7 +55,7 @@ func requireSameFields(t *testing.T, path string, doc schemaDoc, body reflect.Ty
 		property, ok := doc.Properties[name]
 		require.True(t, ok, "%s: no property %s", path, name)
 		require.NotEmpty(t, property.Description, "%s.%s", path, name)
-		if options == "" && mark != "optional" {
+		if options == "" && mark != "true" {
 			required = append(required, name)
 		}
 		types, _ := property.Type.([]any)

@@ -35,7 +35,7 @@ type StepError struct {
 	Type    string `json:"type"` // a short name to count and branch by
 	Message string `json:"message" body:"empty"`
 	// Retryable says whether another attempt may succeed. Missing in a body: true.
-	Retryable bool `json:"retryable" body:"optional"`
+	Retryable bool `json:"retryable" body:"true"`
 	// RetryAfter is how long to wait at least until the next attempt, in seconds.
 	RetryAfter float64 `json:"retry_after,omitempty"`
 }
@@ -84,5 +84,3 @@ func (r *StepResult) Validate() error {
 func (r *StepResult) wrong(field, reason string) error {
 	return &BodyError{Body: stepResult, Field: field, Reason: reason}
 }
-
-func (e *StepError) setDefaults() { e.Retryable = true }

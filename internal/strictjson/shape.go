@@ -1,4 +1,4 @@
-package messaging
+package strictjson
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 )
 
 // shape is what a struct's tags say of the JSON object it stands for. The tag
-// json gives the name, and with omitempty or omitzero the field is optional; the
-// tag body says "optional" of a field that is always written but may be missing,
-// and "nullable" of one that may be null.
+// json gives the name, and with omitempty or omitzero the field is optional. The
+// tag body adds to it: "nullable" for a field that may be null, "empty" for a
+// string that may be empty, "true" for a bool that is optional and then true.
 type shape struct {
 	names  []string // in the order of the struct
 	byName map[string]shapeField
@@ -25,6 +25,7 @@ type shapeField struct {
 	nullable bool
 	anyJSON  bool
 	empty    bool
+	initial  bool
 	wants    string
 }
 
@@ -43,10 +44,11 @@ func shapeOf(t reflect.Type) shape {
 		s.names = append(s.names, name)
 		s.byName[name] = shapeField{
 			index:    field.Index,
-			required: options == "" && mark != "optional",
+			required: options == "" && mark != "true",
 			nullable: mark == "nullable" || anyJSON,
 			anyJSON:  anyJSON,
 			empty:    mark == "empty",
+			initial:  mark == "true",
 			wants:    wants(field.Type),
 		}
 	}
@@ -71,12 +73,14 @@ func wants(t reflect.Type) string {
 		return "a string that is not empty"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return "a whole number"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Pointer:
 		return wants(t.Elem())
+	case reflect.Slice:
+		return "a list"
 	default:
 		return "an object"
 	}

@@ -1,12 +1,19 @@
-package messaging
+package nearest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Nearest returns the candidate closest to a misspelt name, or "" when none is
-// close enough to have been meant: more than a third of the name is different.
-func Nearest(name string, candidates []string) string {
+// Name returns the candidate closest to a misspelt name, or "" when none is
+// close enough to have been meant: more than a third of the name is different. Case
+// alone is no difference.
+func Name(name string, candidates []string) string {
 	best, found := max(1, len(name)/3)+1, ""
 	for _, candidate := range candidates {
+		if strings.EqualFold(name, candidate) {
+			return candidate
+		}
 		if apart := len(candidate) - len(name); apart >= best || -apart >= best {
 			continue
 		}
@@ -20,7 +27,7 @@ func Nearest(name string, candidates []string) string {
 // Suggestion is `; did you mean "x"?` for the nearest candidate, to stand at the
 // end of an error, or "" when none is near.
 func Suggestion(name string, candidates []string) string {
-	if near := Nearest(name, candidates); near != "" {
+	if near := Name(name, candidates); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

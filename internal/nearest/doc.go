@@ -1,0 +1,2 @@
+// Package nearest finds the name that somebody may have meant by a misspelt one.
+package nearest
