@@ -41,7 +41,7 @@ while [ -f "$1/data/postmaster.pid" ]; do
   if flock -n -x "$1/users.lock" true; then idle=$((idle+1)); else idle=0; fi
   if [ $idle -ge 12 ]; then
     exec 9>>"$1/users.lock"
-    if flock -n -x 9; then stop_server "$1" keep 9>&-; exit 0; fi
+    if flock -n -x 9; then stop_server "$1" keep; exit 0; fi
     exec 9>&-
   fi
 done

@@ -116,21 +116,26 @@ func (s *server) clone(ctx context.Context) (string, error) {
 
 // create retries while somebody is connected to the template: autovacuum, or a session that is just ending.
 func (s *server) create(ctx context.Context, name, template string) error {
+	return s.alone(ctx, fmt.Sprintf(`create database %s template %s`, name, template))
+}
+
+// drop retries too: sessions that were told to end may need their time on a busy machine.
+func (s *server) drop(ctx context.Context, name string) error {
+	return s.alone(ctx, fmt.Sprintf(`drop database if exists %s with (force)`, name))
+}
+
+// alone repeats a statement until nobody else uses the database that it is about.
+func (s *server) alone(ctx context.Context, statement string) error {
 	for {
-		_, err := s.admin.Exec(ctx, fmt.Sprintf(`create database %s template %s`, name, template))
+		_, err := s.admin.Exec(ctx, statement)
 		var pgErr *pgconn.PgError
-		if err == nil || !errors.As(err, &pgErr) || pgErr.Code != "55006" {
+		if !errors.As(err, &pgErr) || pgErr.Code != "55006" {
 			return err
 		}
 		if err := pause(ctx); err != nil {
-			return err
+			return errors.Join(pgErr, err)
 		}
 	}
-}
-
-func (s *server) drop(ctx context.Context, name string) error {
-	_, err := s.admin.Exec(ctx, fmt.Sprintf(`drop database if exists %s with (force)`, name))
-	return err
 }
 
 // reap drops databases of test processes that were killed.

@@ -51,8 +51,7 @@ func (s *server) makeTemplate(ctx context.Context) (string, error) {
 	if err := fill(ctx, s.url(half)); err != nil {
 		return "", err
 	}
-	_, err = conn.Exec(ctx, fmt.Sprintf(`alter database %s rename to %s`, half, name))
-	return name, err
+	return name, s.alone(ctx, fmt.Sprintf(`alter database %s rename to %s`, half, name))
 }
 
 func fill(ctx context.Context, url string) error {
