@@ -1,0 +1,116 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Queryer is what a Collector reads from: a pool.
+type Queryer interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Collector reads what the database knows when it is scraped: depth and age of queues, tasks by state, dead letters,
+// held steps. Counting reads whole tables, so an answer is kept until twenty times as long has passed as it took to get,
+// at least a second: scraping costs the database at most a twentieth of one connection, however often and by however
+// many it is done.
+type Collector struct {
+	db  Queryer
+	log *slog.Logger
+
+	mu sync.Mutex
+	// These are guarded by mu.
+	kept  []prometheus.Metric
+	until time.Time
+}
+
+// NewCollector makes a collector; register it with the registry that is scraped.
+func NewCollector(db Queryer, log *slog.Logger) *Collector { return &Collector{db: db, log: log} }
+
+// scrapeTimeout bounds one scrape's queries together.
+const scrapeTimeout = 8 * time.Second
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("pawl_"+name, help, labels, nil)
+}
+
+var (
+	queueMessages = describe("queue_messages", "Messages in a queue, invisible ones included.", "queue")
+	queueVisible  = describe("queue_visible_messages", "Messages in a queue that a read would return now.", "queue")
+	queueAge      = describe("queue_oldest_message_age_seconds", "Age of the oldest message in a queue.", "queue")
+	tasksByState  = describe("tasks", "Tasks by state.", "state")
+	deadOpen      = describe("dead_letters_open", "Dead letters that nobody has redriven or dropped.", "queue")
+	heldSteps     = describe("held_steps", "Steps that a gate holds back.", "queue")
+	databaseUp    = describe("database_up", "1 when the last scrape of the database succeeded.")
+)
+
+// figures are the queries of a scrape: each returns a label and as many values as it has descriptions.
+var figures = []struct {
+	sql    string
+	values []*prometheus.Desc
+}{
+	{`select m.queue_name::text, m.queue_length::float8, m.queue_visible_length::float8, coalesce(m.oldest_msg_age_sec, 0)::float8
+	  from pawl.queues q cross join lateral pgmq.metrics(q.queue) m`, []*prometheus.Desc{queueMessages, queueVisible, queueAge}},
+	{`select s.state::text, count(t.state)::float8 from unnest(enum_range(null::pawl.task_state)) s(state)
+	  left join pawl.tasks t on t.state = s.state group by s.state`, []*prometheus.Desc{tasksByState}},
+	{`select queue, count(*)::float8 from pawl.dead_letters where status = 'open' group by queue`, []*prometheus.Desc{deadOpen}},
+	{`select queue, count(*)::float8 from pawl.held_steps where released_at is null group by queue`, []*prometheus.Desc{heldSteps}},
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- databaseUp
+	for _, f := range figures {
+		for _, d := range f.values {
+			ch <- d
+		}
+	}
+}
+
+// Collect implements prometheus.Collector. A database that does not answer is pawl_database_up 0, never a failed scrape.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if began := time.Now(); !began.Before(c.until) {
+		c.kept = c.read()
+		c.until = time.Now().Add(max(20*time.Since(began), time.Second))
+	}
+	for _, m := range c.kept {
+		ch <- m
+	}
+}
+
+func (c *Collector) read() []prometheus.Metric {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	var found []prometheus.Metric
+	up := 1.0
+	for _, f := range figures {
+		rows, err := c.db.Query(ctx, f.sql)
+		if err == nil {
+			var label string
+			values := make([]float64, len(f.values))
+			targets := []any{&label}
+			for i := range values {
+				targets = append(targets, &values[i])
+			}
+			_, err = pgx.ForEachRow(rows, targets, func() error {
+				for i, d := range f.values {
+					found = append(found, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, values[i], label))
+				}
+				return nil
+			})
+		}
+		if err != nil {
+			c.log.Warn("reading metrics from the database", "error", err)
+			up = 0
+			break
+		}
+	}
+	return append(found, prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, up))
+}
