@@ -1,0 +1,51 @@
+package main
+
+import "fmt"
+
+// cell is one row of the table: an engine doing some work.
+type cell struct {
+	group string // what varies: base, shape, batch, payload, orchestrators, staged, idle
+	label string
+	work  work
+}
+
+func baseWork() work { return work{Shape: "diamond", Payload: 200, Batch: 50, Orchestrators: 2} }
+
+// plan varies one factor at a time around the base case. short is what `make bench` runs.
+func plan(short bool) []cell {
+	cells := []cell{}
+	add := func(group, label string, change func(*work)) {
+		w := baseWork()
+		change(&w)
+		cells = append(cells, cell{group: group, label: label, work: w})
+	}
+	for _, shape := range []string{"chain", "diamond", "single"} {
+		add("shape", shape, func(w *work) { w.Shape = shape })
+	}
+	if short {
+		add("shape", "diamond, batch 200", func(w *work) { w.Batch = 200 })
+		return cells
+	}
+	for _, shape := range []string{"fan20", "fan1000", "chain500"} {
+		add("shape", shape, func(w *work) { w.Shape = shape })
+	}
+	for _, batch := range []int{1, 10, 200} {
+		add("batch", fmt.Sprintf("diamond, batch %d", batch), func(w *work) { w.Batch = batch })
+	}
+	add("batch", "single, batch 200", func(w *work) { w.Shape, w.Batch = "single", 200 })
+	add("payload", "diamond, 10 kB", func(w *work) { w.Payload = 10_000 })
+	for _, n := range []int{1, 3} {
+		add("orchestrators", fmt.Sprintf("diamond, %d orchestrators", n), func(w *work) { w.Orchestrators = n })
+	}
+	add("staged", "diamond, every hop through its queue", func(w *work) { w.Staged = true })
+	return cells
+}
+
+// payload is text of about n bytes that compresses like words.
+func payload(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte('a' + (i*7+i/13)%26)
+	}
+	return string(b)
+}
