@@ -1,0 +1,91 @@
+package actors
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/pawl-dev/pawl/internal/store"
+	"github.com/pawl-dev/pawl/internal/telemetry"
+)
+
+// Listener wakes consumers; messaging/pgmq has one.
+type Listener interface {
+	// Subscribe returns a channel that gets a value when the database channel is notified, and the end of it.
+	Subscribe(channel string) (<-chan struct{}, func())
+	// Proven says whether notifications are known to arrive.
+	Proven() bool
+}
+
+// Config of Start. Work, Heartbeats, Metrics and Processor are required; the zero value of the rest is the default.
+type Config struct {
+	// Work is the pool that reads and works messages. Its connections should have lock_timeout 5 s and a
+	// statement_timeout under a third of VisibilityTimeout.
+	Work store.DB
+	// Heartbeats is a pool that work cannot exhaust.
+	Heartbeats store.DB
+	// Listener wakes the consumers. Nil: they poll.
+	Listener Listener
+	// Processor is this process, for the audit and its heartbeat.
+	Processor store.Processor
+	// Metrics counts what happens.
+	Metrics *telemetry.Metrics
+	// Tracing makes spans. Nil: none.
+	Tracing *telemetry.Tracing
+	// Log. Nil: slog.Default().
+	Log *slog.Logger
+
+	// Batch is how many messages a consumer works at once. Default 200.
+	Batch int
+	// BatchBytes bounds a batch's bodies, in bytes as stored. Default 8 MiB.
+	BatchBytes int64
+	// VisibilityTimeout of the engine's messages: after it, the messages of a process that died are delivered again.
+	// Default 30 s.
+	VisibilityTimeout time.Duration
+	// RequestLoops and ResultLoops are how many consumers work a queue side by side. Default 1: few with full batches
+	// beat many with thin ones.
+	RequestLoops, ResultLoops int
+	// MaxDeliveries after which a message that fails alone through a timeout, a lost connection or a panic is a dead
+	// letter. Default 10.
+	MaxDeliveries int
+
+	// IdlePoll is the time between looks at all queues, and of the clock, when nothing wakes them. Default 1 s.
+	IdlePoll time.Duration
+	// ProvenPoll is IdlePoll for the queues while the listener is proven. Default 5 s.
+	ProvenPoll time.Duration
+	// HeartbeatEvery is the time between heartbeats of the processor. Default 5 s.
+	HeartbeatEvery time.Duration
+	// ReconcileEvery is the time between pages of the reconciler. Default 10 s.
+	ReconcileEvery time.Duration
+	// SweepEvery is the time between sweeps of retention. Default 1 h.
+	SweepEvery time.Duration
+	// RestartMin and RestartMax bound the back-off between restarts of an actor that panics; it doubles from the one to
+	// the other, and begins anew after a minute without a panic. Defaults 100 ms and 30 s.
+	RestartMin, RestartMax time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Batch = orDefault(c.Batch, 200)
+	c.BatchBytes = orDefault(c.BatchBytes, 8<<20)
+	c.VisibilityTimeout = orDefault(c.VisibilityTimeout, 30*time.Second)
+	c.RequestLoops = orDefault(c.RequestLoops, 1)
+	c.ResultLoops = orDefault(c.ResultLoops, 1)
+	c.MaxDeliveries = orDefault(c.MaxDeliveries, 10)
+	c.IdlePoll = orDefault(c.IdlePoll, time.Second)
+	c.ProvenPoll = orDefault(c.ProvenPoll, 5*time.Second)
+	c.HeartbeatEvery = orDefault(c.HeartbeatEvery, 5*time.Second)
+	c.ReconcileEvery = orDefault(c.ReconcileEvery, 10*time.Second)
+	c.SweepEvery = orDefault(c.SweepEvery, time.Hour)
+	c.RestartMin = orDefault(c.RestartMin, 100*time.Millisecond)
+	c.RestartMax = max(orDefault(c.RestartMax, 30*time.Second), c.RestartMin)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+func orDefault[T int | int64 | time.Duration](value, otherwise T) T {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
