@@ -73,7 +73,7 @@ func wants(t reflect.Type) string {
 		return "a string that is not empty"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		return "a whole number"
 	case reflect.Float64:
 		return "a number"
