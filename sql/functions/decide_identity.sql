@@ -2,11 +2,12 @@
 --   Only a failed, cancelled or timed-out holder opens the key; an expired one is taken over. Returns
 --   {decision: create|attach|reject, epoch?, holder?, error?}.
 -- called by: process_task_requests, keys in ascending order so that two batches cannot wait for each other in a circle.
--- locks: the identity row of the key.
+-- locks: the identity row of a key that it takes.
 -- raises: nothing.
 create or replace function pawl.decide_identity(request pawl.task_request, own_print bytea, on_duplicate text)
 returns jsonb language plpgsql as $$
 declare
+  at timestamptz := pawl.now();
   held pawl.task_identities;
   task record;
 begin
@@ -17,18 +18,19 @@ begin
     if found then
       return jsonb_build_object('decision', 'create', 'epoch', 1);
     end if;
-    select * into held from pawl.task_identities i where i.scope = request.scope and i.key = request.key for update;
-    exit when found;
-  end loop;
-  if held.task_id = request.task_id then
-    return jsonb_build_object('decision', 'attach', 'holder', held.task_id);
-  end if;
-  if held.status in ('failed', 'cancelled', 'timed_out') or held.expires_at <= pawl.now() then
+    -- A held key is only read: a storm of duplicates writes nothing and waits for nobody who ends a task.
+    select * into held from pawl.task_identities i where i.scope = request.scope and i.key = request.key;
+    continue when not found;
+    exit when held.status not in ('failed', 'cancelled', 'timed_out') and (held.expires_at <= at) is not true;
     update pawl.task_identities i set task_id = request.task_id, status = 'running', fingerprint = own_print,
-      epoch = held.epoch + 1, expires_at = null
-    where i.scope = request.scope and i.key = request.key;
-    return jsonb_build_object('decision', 'create', 'epoch', held.epoch + 1);
-  end if;
+      epoch = i.epoch + 1, expires_at = null
+    where i.scope = request.scope and i.key = request.key and i.task_id = held.task_id and i.epoch = held.epoch
+      and (i.status in ('failed', 'cancelled', 'timed_out') or i.expires_at <= at)
+    returning * into held;
+    if found then
+      return jsonb_build_object('decision', 'create', 'epoch', held.epoch);
+    end if;
+  end loop;
   select t.state, t.result, t.finalized_at, pawl.public_status(t.state) as status into task
   from pawl.tasks t where t.task_id = held.task_id;
   if held.fingerprint <> own_print then
@@ -36,7 +38,7 @@ begin
       'error', 'TaskInputMismatch', 'message', format('Task with ID ''%s'' exists with another input', request.key),
       'existing_execution_id', held.task_id, 'status', coalesce(task.status, held.status)));
   end if;
-  if on_duplicate is distinct from 'reject' then
+  if on_duplicate is distinct from 'reject' or held.task_id = request.task_id then
     return jsonb_build_object('decision', 'attach', 'holder', held.task_id);
   end if;
   return jsonb_build_object('decision', 'reject', 'holder', held.task_id, 'error',

@@ -1,21 +1,26 @@
--- does: applies results whose tasks are free at once, and sends the others to the results queue. Whatever raises while
---   applying sends all of them to the queue, where the result-processor tries them one by one.
+-- does: ends the entity claims of the reporting steps, applies results whose tasks are free at once, and sends the others
+--   to the results queue. Whatever raises while applying sends all of them to the queue, where the result-processor tries
+--   them one by one. Returns the results as they count: a lost claim makes a failure of a success.
 -- called by: report_steps.
 -- locks: task rows, skip locked; it never waits for a task.
 -- raises: nothing of its own.
-create or replace function pawl.deliver_results(results pawl.step_result[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+create or replace function pawl.deliver_results(results pawl.step_result[]) returns pawl.step_result[]
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   ids uuid[] := array(select distinct r.task_id from unnest(results) r);
   free uuid[];
 begin
+  if exists (select from pawl.entity_claims) then
+    results := pawl.end_reported_claims(results);
+  end if;
   if (select s.direct and not s.staged from pawl.engine_settings s) then
     free := array(select t.task_id from pawl.tasks t where t.task_id = any (ids)
       order by t.task_id for no key update skip locked);
     begin
       if cardinality(free) = cardinality(ids) then
         perform pawl.settle_results(results);
-        return;
+        return results;
       elsif cardinality(free) > 0 then
         perform pawl.settle_results(array(select r from unnest(results) r where r.task_id = any (free)));
       end if;
@@ -28,4 +33,5 @@ begin
     'attempt', r.attempt, 'status', r.status, 'worker', r.worker, 'error', r.error))
     || case when r.result is null then '{}' else jsonb_build_object('result', r.result) end
   from unnest(results) r where free is null or not r.task_id = any (free);
+  return results;
 end $$;

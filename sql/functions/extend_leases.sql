@@ -9,6 +9,9 @@ declare
   answer json;
 begin
   perform pawl.check_step_queue(queue);
+  if exists (select from pawl.entity_claims) then
+    perform pawl.extend_claims(queue, leases, lease_ms);
+  end if;
   execute format($q$
     with asked as (select (l->>'msg_id')::bigint as msg_id, (l->>'read_ct')::int as read_ct from jsonb_array_elements($1) l),
     kept as (select k.* from pawl_queues.%I(array(select msg_id from asked order by msg_id),

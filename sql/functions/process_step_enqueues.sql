@@ -31,7 +31,7 @@ begin
     foreach one in array building loop
       perform pawl.build_steps(one);
     end loop;
-    perform pawl.settle_tasks(tasks);
+    perform pawl.settle_tasks(tasks || pawl.free_task_keys(tasks));
   end if;
   if queues is not null then
     perform pawl.release_held(1000, processor);

@@ -10,6 +10,8 @@ declare
   taken pawl.task_request[];
   fresh pawl.task_request[];
   outcomes jsonb := '[]';
+  duplicates jsonb[] := '{}';
+  repeated pawl.task_request[] := '{}';
   made uuid[];
   r pawl.task_request;
   decision jsonb;
@@ -19,16 +21,18 @@ begin
     from jsonb_array_elements(messages) m),
   gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
       select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id) order by l.msg_id for update of l skip locked))
-    returning q.msg_id, q.read_ct, q.message, q.headers)
-  select array_agg((g.msg_id, g.read_ct, coalesce((case when w.invalid is null then g.message->>'request_id' end)::uuid,
-      pawl.new_task_id()), w.template_id, case when w.invalid is null then g.message
-      else jsonb_build_object('invalid', w.invalid, 'message', g.message) end, g.headers,
+    returning q.msg_id, q.read_ct, q.message, q.headers),
+  judged as (select g.*, w.template_id, coalesce(w.invalid, pawl.key_problem(t.identity_strategy, g.message->'key')) as invalid
+    from gone g join wanted w using (msg_id) left join pawl.templates t on t.template_id = w.template_id)
+  select array_agg((g.msg_id, g.read_ct, coalesce((case when g.invalid is null then g.message->>'request_id' end)::uuid,
+      pawl.new_task_id()), g.template_id, case when g.invalid is null then g.message
+      else jsonb_build_object('invalid', g.invalid, 'message', g.message) end, g.headers,
       case when t.adhoc then 'handler:' || t.namespace || '/' || t.name when t.identity_scope = 'namespace'
         then 'namespace:' || t.namespace else 'template:' || t.namespace || '/' || t.name end,
       case t.identity_strategy when 'always_unique' then null
         when 'strict' then encode(pawl.fingerprint(g.message->'input'), 'hex') else g.message->>'key' end, null
     )::pawl.task_request order by g.msg_id)
-  into taken from gone g join wanted w using (msg_id) left join pawl.templates t on t.template_id = w.template_id;
+  into taken from judged g left join pawl.templates t on t.template_id = g.template_id;
 
   select coalesce(array_agg((u.msg_id, u.read_count, u.task_id, u.template_id, u.message, u.headers, null, null, null
     )::pawl.task_request), '{}') into fresh
@@ -48,11 +52,15 @@ begin
       r.epoch := (decision->>'epoch')::int;
       fresh := fresh || r;
     else
-      outcomes := outcomes || pawl.answer_duplicate(r, (decision->>'holder')::uuid, decision->'error');
+      repeated := repeated || r;
+      duplicates := duplicates || decision;
     end if;
   end loop;
 
   made := pawl.create_tasks(fresh);
+  for n in 1 .. cardinality(repeated) loop -- the holder may have been created just now
+    outcomes := outcomes || pawl.answer_duplicate(repeated[n], (duplicates[n]->>'holder')::uuid, duplicates[n]->'error');
+  end loop;
   outcomes := outcomes || coalesce((select jsonb_agg(jsonb_build_object('msg_id', f.msg_id, 'outcome', 'created', 'task_id', f.task_id))
     from unnest(fresh) f where f.task_id = any (made)), '[]');
   if cardinality(made) < cardinality(fresh) or (select count(distinct f.task_id) from unnest(fresh) f) < cardinality(fresh) then

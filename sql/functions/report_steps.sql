@@ -1,7 +1,8 @@
 -- does: hands in the ends of attempts: deletes each step message under its fence (msg_id, read_ct) and, in the same
 --   transaction, applies the result when its task is free, else sends it to the results queue. reports: [{msg_id, read_ct,
 --   status: complete|failed|rejected, result?, error?}]. Returns [{msg_id, accepted}]; not accepted means late: the message
---   is somebody else's by now, or the attempt has ended, and nothing was written.
+--   is somebody else's by now, or the attempt has ended, and nothing was written; or its entity claim was lost, which is
+--   written as a failure unless the caller rolls back.
 -- called by: workers, report_and_claim_steps.
 -- locks: its messages (skip locked), then task rows (skip locked), then their steps.
 -- raises: PW010 for an unknown queue, PW016 for a malformed report.
@@ -30,7 +31,7 @@ begin
   if results is null then
     return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(ids) i);
   end if;
-  perform pawl.deliver_results(results);
-  accepted := array(select r.msg_id from unnest(results) r);
+  results := pawl.deliver_results(results);
+  accepted := array(select r.msg_id from unnest(results) r where r.error->>'type' is distinct from 'claim_lost');
   return (select json_agg(json_build_object('msg_id', i, 'accepted', i = any (accepted))) from unnest(ids) i);
 end $$;

@@ -1,6 +1,6 @@
--- does: runs one failed or cancelled step again, or one in back-off at once, with the dependents that its failure had
---   cancelled. A final task is opened again. Returns {task_id, step, outcome: retried, state, status}. A second call finds
---   the step under way and is refused.
+-- does: runs one failed or cancelled step again, one that a crash under an entity claim left waiting, or one in back-off at
+--   once, with the dependents that its failure had cancelled. A final task is opened again. Returns {task_id, step,
+--   outcome: retried, state, status}. A second call finds the step under way and is refused.
 -- called by: operators.
 -- locks: the task, then its steps, then its key's identity row.
 -- raises: PW020 unknown task or step, PW021 when the step has not failed or the task is complete, PW022, PW023.
@@ -13,7 +13,7 @@ begin
   perform pawl.begin_operation(actor, reason);
   task := pawl.lock_task(task_id);
   one := pawl.locked_step(task_id, step, index);
-  if one.state not in ('error', 'cancelled', 'waiting_for_retry') then
+  if one.state not in ('error', 'cancelled', 'waiting_for_retry') and (one.state <> 'waiting' or one.error is null) then
     perform pawl.refuse_command(format('step %s of task %s is %s', step, task_id, one.state),
       'Only a failed step is retried; to repeat a complete one use retry_task from it.');
   end if;
