@@ -3,7 +3,7 @@
 --   The read is kept when beginning raises: it costs a delivery, never the queue; what raises is tried alone.
 -- called by: workers, report_and_claim_steps. options: {lease_ms, max_bytes}.
 -- locks: messages and step rows, both skip locked: it never waits.
--- raises: 42883 with a hint when the queue is not known.
+-- raises: PW010 for a queue that nothing names, PW014 without a worker.
 create or replace function pawl.claim_steps(queue text, quantity int, worker text, options jsonb default '{}') returns json
 language plpgsql as $$
 declare

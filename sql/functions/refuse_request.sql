@@ -10,7 +10,8 @@ begin
   insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason)
   values ('orchestration_task_requests', request.msg_id, request.read_count, sent, request.headers, invalid->>'message');
   if jsonb_typeof(sent) = 'object' and jsonb_typeof(sent->'reply_to') = 'string' then
-    perform pawl.send_reply(sent->>'reply_to', jsonb_build_object('request_id', sent->'request_id', 'outcome', 'invalid',
+    perform pawl.send_reply(sent->>'reply_to', jsonb_build_object('request_id',
+      case when jsonb_typeof(sent->'request_id') = 'string' then sent->'request_id' end, 'outcome', 'invalid',
       'error', invalid));
   end if;
   return jsonb_build_object('msg_id', request.msg_id, 'outcome', 'invalid', 'error', invalid);

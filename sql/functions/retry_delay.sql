@@ -6,7 +6,7 @@
 create or replace function pawl.retry_delay(limits pawl.template_steps, failures int, error jsonb) returns interval
 language sql volatile as $$
   select case
-    when jsonb_typeof(error->'retry_after') = 'number' then least(greatest((error->>'retry_after')::float, 0), 86400) * interval '1 s'
+    when jsonb_typeof(error->'retry_after') = 'number' then least(greatest((error->>'retry_after')::numeric, 0), 86400)::float * interval '1 s'
     else least(limits.max_ms, case limits.backoff
         when 'none' then 0
         when 'fixed' then limits.base_ms
