@@ -15,7 +15,9 @@ begin
   if coalesce(worker, '') = '' then
     raise exception 'worker is missing' using errcode = 'PW014', hint = 'Name the worker: any text that tells its processes apart.';
   end if;
-  perform pawl.check_step_queue(queue);
+  if not pawl.open_for_claims(queue) then
+    return '[]';
+  end if;
   execute format('select array_agg((m.msg_id, m.read_ct, m.message, m.headers)::pawl.delivery order by m.msg_id)
       from pawl_queues.%I($1, $2, $3) m', 'read_' || queue) into batch
     using quantity, coalesce((options->>'lease_ms')::bigint, 30000), coalesce((options->>'max_bytes')::bigint, 4194304);

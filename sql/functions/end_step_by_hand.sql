@@ -23,9 +23,8 @@ begin
   update pawl.steps s set state = next, worker = null, due_at = null, state_since = pawl.now(), result = value, error = null,
     revision = s.revision + case when s.state = 'enqueued' and next = 'complete' then 2 else 1 end
   where s.task_id = ref.task_id and s.step = ref.step and s.index = ref.index;
-  if exists (select from pawl.step_identities i where i.task_id = ref.task_id) then
-    perform pawl.send_step_enqueue(pawl.end_step_keys(array[(ref.task_id, ref.step, ref.index, one.attempt, 'complete', value,
-      null, null, null)::pawl.step_result]), 'key is free');
+  if exists (select from pawl.step_identities) then
+    perform pawl.send_step_enqueue(pawl.free_step_keys(array[ref]), 'key');
   end if;
   perform pawl.settle_tasks(array[ref.task_id]);
   return pawl.outcome_of_task(ref.task_id, case next when 'complete' then 'completed' else 'resolved' end);

@@ -31,10 +31,9 @@ begin
   where t.task_id = any (ids);
   perform pawl.close_tasks(ids);
   update pawl.entity_claims c set revoked_at = at where c.task_id = any (ids) and c.revoked_at is null;
-  if exists (select from pawl.step_identities i where i.task_id = any (ids)) then
-    perform pawl.send_step_enqueue(pawl.end_step_keys(array(
-      select (s.task_id, s.step, s.index, s.attempt, 'failed', null, s.error, null, null)::pawl.step_result
-      from pawl.steps s where s.task_id = any (ids) and s.state = 'cancelled')), 'key is free');
+  if exists (select from pawl.step_identities) then
+    perform pawl.send_step_enqueue(pawl.free_step_keys(array(select (s.task_id, s.step, s.index)::pawl.step_ref
+      from pawl.steps s where s.task_id = any (ids) and s.state = 'cancelled')), 'key');
   end if;
   perform pawl.announce_finished();
   return ids;

@@ -1,0 +1,9 @@
+-- does: lets a paused queue go on. Returns as configure_queue.
+-- called by: operators.
+-- locks: the queue's row.
+-- raises: PW010 for a queue that nothing names, PW023.
+create or replace function pawl.resume_queue(queue text, actor text, reason text) returns jsonb language plpgsql as $$
+begin
+  perform pawl.check_step_queue(queue);
+  return pawl.configure_queue(queue, '{"paused": false}', actor, reason);
+end $$;
