@@ -1,0 +1,119 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// callTimeout bounds one call to the database: a connection that has silently died is noticed.
+const callTimeout = 30 * time.Second
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
+}
+
+// accepted is the database's answer to one report.
+type accepted struct {
+	MsgID    int64 `json:"msg_id"`
+	Accepted bool  `json:"accepted"`
+}
+
+// lease names one message in calls about leases.
+type lease struct {
+	MsgID     int64  `json:"msg_id"`
+	ReadCount int    `json:"read_ct"`
+	Status    string `json:"status,omitempty"` // in answers: extended, cancelled, lost
+}
+
+func reportSteps(ctx context.Context, db querier, l *lane, reports []report) (answer []accepted, err error) {
+	err = call(ctx, db, &answer, `select pawl.report_steps($1::text, $2::text::jsonb, $3::text)::text`, l.queue, reports, l.w.config.Name)
+	return answer, err
+}
+
+func claimSteps(ctx context.Context, db querier, l *lane, quantity int) (claimed []*delivery, err error) {
+	err = call(ctx, db, &claimed, `select pawl.claim_steps($1::text, $2::integer, $3::text)::text`, l.queue, quantity, l.w.config.Name)
+	return claimed, err
+}
+
+func reportAndClaimSteps(ctx context.Context, db querier, l *lane, t turn) (reported []accepted, claimed []*delivery, err error) {
+	var answer struct {
+		Reported []accepted  `json:"reported"`
+		Claimed  []*delivery `json:"claimed"`
+	}
+	err = call(ctx, db, &answer, `select pawl.report_and_claim_steps($1::text, $2::text::jsonb, $3::integer, $4::text)::text`,
+		l.queue, t.reports(), t.quantity, l.w.config.Name)
+	return answer.Reported, answer.Claimed, err
+}
+
+func extendLeases(ctx context.Context, db querier, l *lane, leases []lease, length time.Duration) (answer []lease, err error) {
+	err = call(ctx, db, &answer, `select pawl.extend_leases($1::text, $2::text::jsonb, $3::bigint, $4::text)::text`,
+		l.queue, leases, length.Milliseconds(), l.w.config.Name)
+	return answer, err
+}
+
+func releaseSteps(ctx context.Context, db querier, l *lane, leases []lease) error {
+	var answer []json.RawMessage
+	return call(ctx, db, &answer, `select pawl.release_steps($1::text, $2::text::jsonb, $3::text)::text`, l.queue, leases, l.w.config.Name)
+}
+
+// call runs one function that gives JSON. Arguments that are slices go as JSON too.
+func call(ctx context.Context, db querier, into any, sql string, arguments ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for i, argument := range arguments {
+		switch argument.(type) {
+		case []report, []lease:
+			text, err := json.Marshal(argument)
+			if err != nil {
+				return fmt.Errorf("writing arguments: %w", err)
+			}
+			arguments[i] = string(text)
+		}
+	}
+	var answer []byte
+	if err := db.QueryRow(ctx, sql, arguments...).Scan(&answer); err != nil {
+		return explain(err)
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("reading the database's answer: %w", err)
+	}
+	return nil
+}
+
+// explain adds what to do about an error of the database.
+func explain(err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return err
+	}
+	switch pgErr.Code {
+	case "42883", "3F000", "42P01":
+		return fmt.Errorf("%w: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`", err)
+	case "42501":
+		return fmt.Errorf("%w: grant the worker's role the queue", err)
+	}
+	if pgErr.Hint != "" {
+		return fmt.Errorf("%w: %s", err, pgErr.Hint)
+	}
+	return err
+}
+
+// isAboutData says whether the database refused what a call carried, so that repeating it is useless.
+func isAboutData(err error) (code string, yes bool) {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return "", false
+	}
+	switch {
+	case pgErr.Code == "PW016", pgErr.Code[:2] == "22", pgErr.Code[:2] == "54":
+		return pgErr.Code, true
+	}
+	return pgErr.Code, false
+}

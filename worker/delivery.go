@@ -1,0 +1,115 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pawl-dev/pawl/messaging"
+)
+
+// delivery is a step that this worker has claimed, as pawl.claim_steps gives it. Fields that this worker does not know
+// are a newer engine's, and harmless.
+type delivery struct {
+	MsgID         int64                      `json:"msg_id"`
+	ReadCount     int                        `json:"read_ct"` // with MsgID the fence of the lease
+	TaskID        uuid.UUID                  `json:"task_id"`
+	Step          string                     `json:"step"`
+	Index         int                        `json:"index"`
+	Attempt       int                        `json:"attempt"`
+	Delivery      int                        `json:"delivery"`
+	Handler       string                     `json:"handler"`
+	Input         json.RawMessage            `json:"input"`
+	Dependencies  map[string]json.RawMessage `json:"dependencies"`
+	Config        json.RawMessage            `json:"config"`
+	Token         string                     `json:"token"`
+	CorrelationID string                     `json:"correlation_id"`
+	LeaseMS       int64                      `json:"lease_ms"`
+	Headers       json.RawMessage            `json:"headers"`
+
+	lane      *lane
+	handle    handler
+	ctx       context.Context         // the handler's; the delivery is one call of it
+	cancel    context.CancelCauseFunc // ends it
+	claimedAt time.Time
+
+	// These are guarded by lane.mu.
+	beatAt    time.Time // when the lease is to be extended
+	leaseFrom time.Time // when it was surely ours last
+	ended     bool      // the handler has returned
+	inTx      bool      // CompleteTx was called: the message may be locked or gone
+}
+
+func (d *delivery) lease() time.Duration { return time.Duration(d.LeaseMS) * time.Millisecond }
+
+// enterTx notes that a transaction of the handler decides about the message.
+func (d *delivery) enterTx() {
+	d.lane.mu.Lock()
+	defer d.lane.mu.Unlock()
+	d.inTx = true
+}
+
+func (d *delivery) isInTx() bool {
+	d.lane.mu.Lock()
+	defer d.lane.mu.Unlock()
+	return d.inTx
+}
+
+// timeout of an attempt as the engine put it into the message's headers; 0 is none.
+func (d *delivery) timeout() time.Duration {
+	if len(d.Headers) == 0 {
+		return 0
+	}
+	var headers struct {
+		TimeoutMS float64 `json:"timeout_ms"`
+	}
+	if json.Unmarshal(d.Headers, &headers) != nil { // not the engine's: no timeout is known
+		return 0
+	}
+	return time.Duration(headers.TimeoutMS * float64(time.Millisecond))
+}
+
+// report is the end of an attempt, as pawl.report_steps takes it.
+type report struct {
+	MsgID     int64                  `json:"msg_id"`
+	ReadCount int                    `json:"read_ct"`
+	Status    messaging.ResultStatus `json:"status"`
+	Result    json.RawMessage        `json:"result,omitempty"`
+	Error     *messaging.StepError   `json:"error,omitempty"`
+}
+
+// outcome is a delivery whose handler has returned.
+type outcome struct {
+	delivery *delivery
+	report   report
+	giveBack bool // instead of reporting: the worker stops, and the handler did not finish
+	presumed bool // to have ended with its transaction: the report counts only when that did not commit
+}
+
+func (o *outcome) size() int {
+	size := 200 + len(o.report.Result)
+	if o.report.Error != nil {
+		size += len(o.report.Error.Message)
+	}
+	return size
+}
+
+// conclude makes the outcome of what a handler returned. cause is why its context has ended, nil when it has not.
+func (d *delivery) conclude(result json.RawMessage, err, cause error) *outcome {
+	o := &outcome{delivery: d, report: report{MsgID: d.MsgID, ReadCount: d.ReadCount}}
+	if err == nil && d.isInTx() {
+		// When the transaction has committed the message is gone, and this report with it. It counts only otherwise.
+		o.presumed = true
+		err = Error{Type: typeNotCommitted, Err: errors.New("the handler returned without an error, but the transaction given to CompleteTx was not committed")}
+	}
+	if err == nil {
+		o.report.Status, o.report.Result = messaging.Complete, result
+		return o
+	}
+	o.giveBack = errors.Is(cause, ErrStopping)
+	o.report.Status, o.report.Error = failure(err, cause)
+	return o
+}

@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-dev/pawl/messaging"
+)
+
+// run runs one handler on a goroutine of its own.
+func (l *lane) run(d *delivery) {
+	began, ctx := time.Now(), d.ctx
+	if limit := d.timeout(); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeout)
+		defer cancel()
+	}
+	ctx, span := l.w.tracer.Start(messaging.ExtractTrace(ctx, d.Headers), d.Handler, trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(
+			attribute.String("messaging.system", "pgmq"), attribute.String("messaging.destination.name", l.queue),
+			attribute.String("pawl.task_id", d.TaskID.String()), attribute.String("pawl.step", d.Step),
+			attribute.Int("pawl.attempt", d.Attempt), attribute.Int("pawl.delivery", d.Delivery)))
+
+	var result json.RawMessage
+	var err error
+	returned := false
+	// Deferred, because a handler may also end its goroutine with runtime.Goexit, as a test's FailNow does.
+	defer func() {
+		if !returned {
+			value := recover()
+			if value == nil {
+				value = "the handler ended its goroutine"
+			}
+			err = &panicError{value: value}
+			l.log.Error("running handler: it panicked", "handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "stack", string(debug.Stack()))
+		}
+		o := d.conclude(result, err, context.Cause(ctx))
+		if o.report.Error != nil && !o.presumed {
+			span.SetAttributes(attribute.String("error.type", o.report.Error.Type))
+			span.SetStatus(codes.Error, o.report.Error.Type)
+			l.logFailure(d, o)
+		}
+		span.End()
+		d.cancel(nil)
+		l.w.metrics.ran(d, time.Since(began))
+		l.end(o)
+	}()
+	if err = context.Cause(ctx); err == nil { // else it was cancelled or lost while it waited for its slot
+		result, err = d.handle(ctx, d)
+	}
+	returned = true
+}
+
+func (l *lane) logFailure(d *delivery, o *outcome) {
+	if o.giveBack {
+		return
+	}
+	e := o.report.Error
+	l.log.Info("running handler: it failed", "handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "attempt", d.Attempt,
+		"delivery", d.Delivery, "status", o.report.Status, "type", e.Type, "retryable", e.Retryable)
+}

@@ -1,0 +1,78 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-dev/pawl/messaging"
+)
+
+// Step is what a handler gets: one delivery of one attempt of a step.
+type Step[In any] struct {
+	// Input is the task's input, the same for all of its steps.
+	Input  In
+	TaskID uuid.UUID
+	// Name of the step in its template ("run" in a task that names only a handler), and its index when it is mapped.
+	Name  string
+	Index int
+	// Attempt counts from 1: attempts end with a result. Delivery counts how often this attempt reached a worker; above
+	// 1, an earlier worker died or was too slow to extend its lease, and may have done part of the work.
+	Attempt, Delivery int
+	Handler, Queue    string
+	// Token is the same for all attempts and deliveries of the step: put it into outgoing idempotency headers.
+	Token         string
+	CorrelationID string
+
+	delivery *delivery
+}
+
+// Dependency reads the result of a needed step into a pointer. It is an error when the step is not one of those needed,
+// or when its result does not fit; return it, and it fails the step for good.
+func (s Step[In]) Dependency(name string, into any) error {
+	result, ok := s.delivery.Dependencies[name]
+	if !ok {
+		return Permanent(Error{Type: typeInvalidInput, Err: fmt.Errorf("reading dependency %q: step %q needs no such step, or it was skipped", name, s.Name)})
+	}
+	if err := decode(result, into, false); err != nil {
+		return Permanent(Error{Type: typeInvalidInput, Err: fmt.Errorf("reading dependency %q: %w", name, err)})
+	}
+	return nil
+}
+
+// Dependencies returns the results of the needed steps by name, as JSON. Skipped steps have none.
+func (s Step[In]) Dependencies() map[string]json.RawMessage { return s.delivery.Dependencies }
+
+// Config reads the template's config for this step into a pointer. Without one the value stays as it is.
+func (s Step[In]) Config(into any) error {
+	if err := decode(s.delivery.Config, into, true); err != nil {
+		return Permanent(Error{Type: typeInvalidInput, Err: fmt.Errorf("reading config of step %q: %w", s.Name, err)})
+	}
+	return nil
+}
+
+// CompleteTx completes the step with a result as part of the caller's transaction, which must be in the same database:
+// what else the transaction wrote and the step's completion are committed together or not at all, exactly once. Call it
+// once, last, then commit and return nil; the value that the handler returns is not used then.
+//
+// The error is [ErrLeaseLost] when the step is somebody else's by now, or has ended: roll back. When the transaction does
+// not commit and the handler returns nil all the same, the attempt fails with type transaction_not_committed.
+func (s Step[In]) CompleteTx(ctx context.Context, tx pgx.Tx, result any) error {
+	d := s.delivery
+	text, err := encode(result)
+	if err != nil {
+		return err
+	}
+	d.enterTx() // before the message is locked: from here on a beat that cannot see it means nothing
+	accepted, err := reportSteps(ctx, tx, d.lane, []report{{MsgID: d.MsgID, ReadCount: d.ReadCount, Status: messaging.Complete, Result: text}})
+	if err != nil {
+		return fmt.Errorf("completing step %s of task %s in a transaction: %w", s.Name, s.TaskID, err)
+	}
+	if len(accepted) != 1 || !accepted[0].Accepted {
+		return fmt.Errorf("completing step %s of task %s in a transaction: %w", s.Name, s.TaskID, ErrLeaseLost)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// handBackTime is how long handlers have to return once their contexts have ended.
+	handBackTime = 2 * time.Second
+	// windUpTime bounds the last reports and the giving back.
+	windUpTime = 10 * time.Second
+	// stopLook is how often Stop looks whether the handlers have returned.
+	stopLook = 5 * time.Millisecond
+)
+
+// Stop ends the worker: it claims no more, lets handlers finish for the grace period or until ctx ends, then ends their
+// contexts with ErrStopping, reports what has ended and gives back what has not, so that other workers have it at once.
+// A handler that ignores its context is left behind: its result will not count once somebody else has the step.
+//
+// It returns when all of that is done. It can be called any number of times, also concurrently and before Start.
+func (w *Worker) Stop(ctx context.Context) error {
+	w.mu.Lock()
+	started := w.started
+	w.started = true // none may start from now on
+	w.mu.Unlock()
+	w.stop.Do(func() {
+		defer close(w.ended)
+		if started {
+			w.windDown(ctx)
+		}
+	})
+	<-w.ended
+	return nil
+}
+
+func (w *Worker) windDown(ctx context.Context) {
+	w.unhook()
+	w.log.Info("worker stops")
+	for _, l := range w.lanes {
+		l.mu.Lock()
+		l.stopping = true
+		l.mu.Unlock()
+		l.poke()
+		l.giveBack(l.takeWaiting(time.Now()))
+	}
+	grace, cancel := context.WithTimeout(ctx, w.config.Grace)
+	w.waitFor(grace, (*lane).idleNow)
+	cancel()
+	w.halt(ErrStopping)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
+	w.waitFor(last, (*lane).quiet)
+	cancel()
+	// From here on calls that hang do not hold us up for longer than this.
+	dying := time.AfterFunc(windUpTime, w.die)
+	defer dying.Stop()
+	for _, l := range w.lanes {
+		close(l.quit)
+	}
+	for _, l := range w.lanes {
+		<-l.done
+	}
+	w.die()
+	for _, l := range w.lanes {
+		<-l.beaten
+	}
+	if w.listener != nil {
+		w.listener.Stop()
+	}
+	w.disconnect()
+	w.log.Info("worker stopped")
+}
+
+// waitFor waits until a condition holds for all lanes, or ctx ends.
+func (w *Worker) waitFor(ctx context.Context, condition func(*lane) bool) {
+	ticker := time.NewTicker(stopLook)
+	defer ticker.Stop()
+	for _, l := range w.lanes {
+		for !condition(l) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}
+}
+
+// windUp reports what has ended and gives back the rest. It is the last thing that converse does.
+func (l *lane) windUp() {
+	for {
+		l.mu.Lock()
+		outcomes := l.takeEnded()
+		l.mu.Unlock()
+		if len(outcomes) == 0 {
+			break
+		}
+		l.talk(turn{outcomes: outcomes})
+		l.mu.Lock()
+		pause := time.Until(l.retryAt)
+		l.mu.Unlock()
+		if l.w.life.Err() != nil {
+			l.log.Warn("stopping: some results could not be reported, their steps come back when their leases end")
+			break
+		}
+		if pause > 0 {
+			select {
+			case <-time.After(pause):
+			case <-l.w.life.Done():
+			}
+		}
+	}
+	var back []*delivery
+	l.mu.Lock()
+	for _, d := range l.held {
+		back = append(back, d)
+	}
+	clear(l.held)
+	l.mu.Unlock()
+	if len(back) > 0 {
+		l.log.Info("stopping: giving unfinished steps back", "count", len(back))
+	}
+	l.giveBack(back)
+}

@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/pawl-dev/pawl/messaging"
+)
+
+// talk makes one call and acts on the answer. What could not be said is said again: every call can be repeated blindly,
+// a report that had arrived after all is not accepted twice.
+func (l *lane) talk(t turn) {
+	began := time.Now()
+	var reported []accepted
+	var claimed []*delivery
+	var err error
+	kind := "report_and_claim"
+	switch {
+	case len(t.outcomes) == 0:
+		kind = "claim"
+		claimed, err = claimSteps(l.w.life, l.w.pool, l, t.quantity)
+	case t.quantity == 0:
+		kind = "report"
+		reported, err = reportSteps(l.w.life, l.w.pool, l, t.reports())
+	default:
+		reported, claimed, err = reportAndClaimSteps(l.w.life, l.w.pool, l, t)
+	}
+	took := time.Since(began)
+	l.w.metrics.called(l.queue, kind, took, len(t.outcomes))
+	l.mu.Lock()
+	l.ahead.called(len(t.outcomes), began, took)
+	l.mu.Unlock()
+	if err != nil {
+		if _, yes := isAboutData(err); yes && len(t.outcomes) > 0 {
+			l.reportOneByOne(t.outcomes)
+			return
+		}
+		l.failed(kind, t.outcomes, err)
+		return
+	}
+	l.recovered()
+	l.settle(t.outcomes, reported)
+	if t.quantity > 0 {
+		l.look.found(t.quantity, len(claimed), time.Now())
+	}
+	l.begin(claimed, began)
+}
+
+// settle lets go of what was reported.
+func (l *lane) settle(outcomes []*outcome, answers []accepted) {
+	late := make(map[int64]bool)
+	for _, answer := range answers {
+		late[answer.MsgID] = !answer.Accepted
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range outcomes {
+		d := o.delivery
+		if l.held[d.MsgID] == d {
+			delete(l.held, d.MsgID)
+		}
+		switch {
+		case d.inTx && late[d.MsgID]: // the transaction has committed, and took the message along
+			l.w.metrics.ended(d, messaging.Complete)
+		case late[d.MsgID]:
+			l.w.metrics.late(l.queue)
+			l.log.Info("reporting step: too late, the result does not count", "task_id", d.TaskID, "step", d.Step, "attempt", d.Attempt, "delivery", d.Delivery)
+		default:
+			l.w.metrics.ended(d, o.report.Status)
+			if o.presumed {
+				l.logFailure(d, o)
+			}
+		}
+	}
+}
+
+// failed puts back what could not be reported and lets some time pass.
+func (l *lane) failed(kind string, outcomes []*outcome, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(outcomes) > 0 && len(l.ended) == 0 {
+		l.endedAt = time.Now()
+	}
+	l.ended = append(outcomes[:len(outcomes):len(outcomes)], l.ended...)
+	first := l.backoff == 0
+	l.backoff = min(max(2*l.backoff, minBackoff), maxBackoff)
+	l.retryAt = time.Now().Add(l.backoff)
+	if first {
+		l.log.Warn("calling the database: it failed, trying again", "call", kind, "error", err)
+	} else {
+		l.log.Debug("calling the database: it failed again", "call", kind, "error", err, "in", l.backoff)
+	}
+}
+
+func (l *lane) recovered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.backoff > 0 {
+		l.log.Info("calling the database: it answers again")
+	}
+	l.backoff, l.retryAt = 0, time.Time{}
+}
+
+// reportOneByOne finds the report that the database refuses, and reports a failure in its place.
+func (l *lane) reportOneByOne(outcomes []*outcome) {
+	for i, o := range outcomes {
+		answer, err := reportSteps(l.w.life, l.w.pool, l, []report{o.report})
+		if code, yes := isAboutData(err); yes {
+			l.log.Error("reporting step: the database refuses the result, a failure is reported in its place",
+				"task_id", o.delivery.TaskID, "step", o.delivery.Step, "handler", o.delivery.Handler, "sqlstate", code)
+			o.report.Status, o.report.Result = messaging.Failed, nil
+			o.report.Error = &messaging.StepError{Type: typeInvalidResult, Message: "the database refuses the result (SQLSTATE " + code +
+				"): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store"}
+			answer, err = reportSteps(l.w.life, l.w.pool, l, []report{o.report})
+		}
+		if err != nil {
+			l.failed("report", outcomes[i:], err)
+			return
+		}
+		l.settle(outcomes[i:i+1], answer)
+	}
+}
