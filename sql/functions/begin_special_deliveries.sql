@@ -22,14 +22,14 @@ begin
       insert into pawl.absorbed (queue, msg_id, task_id, step, index, attempt, reason)
       values (queue, d.msg_id, (d.message->>'task_id')::uuid, d.message->>'step', coalesce((d.message->>'index')::int, 0),
         (d.message->>'attempt')::int, 'stale delivery');
-    elsif d.read_ct > coalesce((d.headers->>'max_deliveries')::int, 10) then
-      execute format('select from pawl_queues.%I(array[$1], array[$2])', 'delete_' || queue) using d.msg_id, d.read_ct;
-      perform pawl.send_crash_result(s, format('delivered %s times without a result', d.read_ct - 1));
     elsif coalesce((d.headers->>'claim')::boolean, false) then
       verdict := pawl.begin_claimed_delivery(queue, d, worker);
       if verdict = 'begun' then
         started := started || d.msg_id;
       end if;
+    elsif d.read_ct > coalesce((d.headers->>'max_deliveries')::int, 10) then
+      execute format('select from pawl_queues.%I(array[$1], array[$2])', 'delete_' || queue) using d.msg_id, d.read_ct;
+      perform pawl.send_crash_result(s, format('delivered %s times without a result', d.read_ct - 1));
     else
       execute format('select from pawl_queues.%I(array[$1], array[$2], 1000)', 'touch_' || queue) using d.msg_id, d.read_ct;
     end if;

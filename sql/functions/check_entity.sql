@@ -1,0 +1,46 @@
+-- does: checks what an operator says about an entity against the table itself. Returns the row to keep.
+-- called by: register_entity.
+-- locks: nothing.
+-- raises: PW030 naming what does not fit.
+create or replace function pawl.check_entity(entity text, settings jsonb) returns pawl.entities language plpgsql as $$
+declare
+  place regclass := to_regclass(settings->>'table');
+  columns text[] := array[settings->>'key', settings->>'status', settings->>'version'];
+  states text[] := array(select jsonb_array_elements_text(
+    case jsonb_typeof(settings->'states') when 'array' then settings->'states' else '[]' end));
+  odd text := (select string_agg(k, ', ' order by k) from jsonb_object_keys(settings) k
+    where k not in ('table', 'key', 'status', 'version', 'states', 'module', 'claim_limit'));
+  used text;
+  problem text;
+begin
+  select string_agg(distinct u.state, ', ') into used
+  from pawl.templates t, jsonb_path_query(t.definition, '$.steps[*].claim.* ? (@.entity == $e)',
+    jsonb_build_object('e', entity)) c, lateral (values (c->>'from'), (c->>'into'), (c->>'revert_to'), (c->>'on_success')) u(state)
+  where u.state <> all (states);
+  problem := case
+    when coalesce(entity, '') !~ '^[a-z][a-z0-9_]{0,62}$' then 'its name has up to 63 lower-case letters, digits and underscores'
+    when odd is not null then 'unknown setting ' || odd
+    when place is null then format('there is no table %s', coalesce(settings->>'table', '(table is missing)'))
+    when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = place and (c.relkind not in ('r', 'p')
+      or n.nspname in ('pawl', 'pawl_queues', 'pgmq', 'pg_catalog', 'information_schema'))) then format('%s is not a table of yours', place)
+    when not has_table_privilege(session_user, place, 'select, update') then format('you may not update %s yourself', place)
+    when (select count(*) from pg_attribute a where a.attrelid = place and a.attnum > 0 and not a.attisdropped
+      and a.attname = any (columns)) <> 3 then format('key, status and version must name three columns of %s', place)
+    when not exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = place and i.indisunique and i.indnkeyatts = 1 and i.indpred is null and a.attname = settings->>'key')
+      then format('column %s of %s is not unique', settings->>'key', place)
+    when not exists (select from pg_attribute a where a.attrelid = place and a.attname = settings->>'version'
+      and a.atttypid in ('int'::regtype, 'bigint'::regtype) and a.attnotnull)
+      then format('column %s of %s must be int or bigint, not null', settings->>'version', place)
+    when cardinality(states) = 0 then 'states must list the states of the status column'
+    when used is not null then format('applied templates use its states %s', used)
+    when coalesce(settings->>'module', '') = '' then 'module must name who answers for it'
+    when coalesce((settings->>'claim_limit')::interval, interval '1 s') <= interval '0' then 'claim_limit must be positive' end;
+  if problem is not null then
+    raise exception 'entity %: %', quote_nullable(left(entity, 80)), problem using errcode = 'PW030',
+      hint = 'settings: {table, key, status, version, states: [...], module, claim_limit: "5 minutes"}';
+  end if;
+  return (entity, (select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where c.oid = place), settings->>'key', settings->>'status', settings->>'version', states, settings->>'module',
+    coalesce((settings->>'claim_limit')::interval, interval '5 minutes'), now())::pawl.entities;
+end $$;

@@ -1,0 +1,26 @@
+-- does: lets entity claims touch one of the user's tables. settings: {table, key, status, version, states, module,
+--   claim_limit?}: the columns that hold key, status and version (a whole number), the states there are, the module whose
+--   janitor answers for it, and how old a claim may get (5 minutes). Returns {entity, outcome: registered|changed|unchanged}.
+-- called by: operators.
+-- locks: the entity's row.
+-- raises: PW023, PW030 for settings that do not fit the table, PW031 for a change while claims are open.
+create or replace function pawl.register_entity(entity text, settings jsonb, actor text, reason text) returns jsonb
+language plpgsql as $$
+declare
+  fresh pawl.entities;
+  known pawl.entities;
+begin
+  perform pawl.begin_operation(actor, reason);
+  fresh := pawl.check_entity(entity, settings);
+  select * into known from pawl.entities e where e.entity = register_entity.entity for update;
+  fresh.registered_at := coalesce(known.registered_at, fresh.registered_at);
+  if known = fresh then
+    return pawl.end_operation('register_entity', jsonb_build_object('entity', entity), '{"outcome": "unchanged"}');
+  elsif exists (select from pawl.entity_claims c where c.entity = register_entity.entity) then
+    raise exception 'entity % has open claims', entity using errcode = 'PW031', hint = 'Wait until they have ended.';
+  end if;
+  delete from pawl.entities e where e.entity = register_entity.entity;
+  insert into pawl.entities select fresh.*;
+  return pawl.end_operation('register_entity', jsonb_build_object('entity', entity),
+    jsonb_build_object('outcome', case when known.entity is null then 'registered' else 'changed' end));
+end $$;
