@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawl-dev/pawl/internal/cachedir"
+	"github.com/pawl-dev/pawl/internal/migrate"
+)
+
+const hintNoDatabase = `is the server running? For a private one: pawl dev
+Else name yours: export PAWL_DATABASE_URL=postgres://user@host/database`
+
+const connectTimeout = 10 * time.Second
+
+// url is the database of this run: the flag, the environment, else that of a running `pawl dev`.
+func (a *app) url() (string, error) {
+	if a.databaseURL != "" {
+		return a.databaseURL, nil
+	}
+	if url := os.Getenv("PAWL_DATABASE_URL"); url != "" {
+		return url, nil
+	}
+	if path, err := devFile(); err == nil {
+		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
+			return strings.TrimSpace(string(text)), nil
+		}
+	}
+	return "", &failure{code: ExitUnavailable, err: errors.New("no database is named"),
+		hint: "Start a private one with: pawl dev\nElse name yours: export PAWL_DATABASE_URL=postgres://user@host/database"}
+}
+
+// devFile is where a running `pawl dev` leaves its address for this user's other terminals.
+func devFile() (string, error) {
+	return cachedir.Path(fmt.Sprintf("dev-%d.url", os.Getuid()))
+}
+
+// connect opens a pool without looking at what the database holds.
+func (a *app) connect(ctx context.Context) (*pgxpool.Pool, error) {
+	url, err := a.url()
+	if err != nil {
+		return nil, err
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, usagef("reading the database URL: it is no Postgres URL; it looks like postgres://user@host:5432/database")
+	}
+	config.MaxConns = 4
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	if _, ok := config.ConnConfig.RuntimeParams["application_name"]; !ok {
+		config.ConnConfig.RuntimeParams["application_name"] = "pawl"
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connecting to the database: %w", err)
+	}
+	return pool, nil
+}
+
+// open is connect for commands that need Pawl's schema.
+func (a *app) open(ctx context.Context) (*pgxpool.Pool, error) {
+	pool, err := a.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate.Check(ctx, pool); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("looking at the database: %w", err)
+	}
+	return pool, nil
+}
+
+// with opens the database for one piece of work.
+func (a *app) with(ctx context.Context, work func(*pgxpool.Pool) error) error {
+	pool, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return work(pool)
+}

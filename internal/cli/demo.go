@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/internal/demo"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	config := demo.Config{Out: a.Out}
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run orders through two orchestrators and two workers, kill some, and prove what happened",
+		Long: `Reads some hundred orders, starts a private Postgres, two orchestrators and two workers, each a process of its own,
+sends each order with a plain pgmq.send and a tenth of them twice, kills a worker and an orchestrator with SIGKILL in
+the middle, and proves from the tables: every order finished once, charged once, shipped once.
+
+Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
+		Example: `  pawl demo
+  pawl demo --input my-orders.csv --products my-products.csv
+  pawl demo --rate -1 --latency 1ms     # as fast as it goes
+  pawl demo --keep                      # keep the database and the logs`,
+		Args: cobra.NoArgs,
+		RunE: run(func(ctx context.Context, _ []string) error {
+			err := demo.Run(ctx, config)
+			if errors.Is(err, demo.ErrNotProven) {
+				return &failure{code: ExitFailed, err: err, hint: "Run it again with --keep and look at the folder it names."}
+			}
+			return err
+		}),
+	}
+	flags := c.Flags()
+	flags.StringVar(&config.Input, "input", "", "file of orders (default: examples/orders/orders.csv)")
+	flags.StringVar(&config.Products, "products", "", "file of products (default: examples/orders/products.csv)")
+	flags.IntVar(&config.Orders, "orders", 0, "only the first so many orders")
+	flags.IntVar(&config.Rate, "rate", 50, "requests sent per second; -1: as fast as they go")
+	flags.DurationVar(&config.Latency, "latency", 20*time.Millisecond, "of the services that the handlers call; a step takes one to three times this")
+	flags.DurationVar(&config.Timeout, "timeout", 3*time.Minute, "give up after this time")
+	flags.BoolVar(&config.Keep, "keep", false, "keep the folder with the database and the logs")
+	return c
+}
+
+// demoProcessCommand is one process of the demo; people do not call it.
+func (a *app) demoProcessCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "demo-process orchestrator|worker",
+		Short:  "One process of the demo, until its standard input ends",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			return demo.RunProcess(ctx, args[0], a.In)
+		}),
+	}
+}

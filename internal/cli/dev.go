@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/internal/demo"
+	"github.com/pawl-dev/pawl/internal/devpg"
+	"github.com/pawl-dev/pawl/internal/orchestrator"
+)
+
+// devConfig of `pawl dev`.
+type devConfig struct {
+	dir      string
+	port     int
+	listen   string
+	noWorker bool
+	verbose  bool
+}
+
+func (a *app) devCommand() *cobra.Command {
+	var config devConfig
+	c := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything on this machine: a private Postgres, an orchestrator and a demo worker",
+		Long: `Runs a private Postgres with PGMQ, migrated, an orchestrator, and a worker with the handlers of shop/fulfil_order,
+until Ctrl-C; then nothing is left, unless --dir names a folder for the database. Other pawl commands of yours on this
+machine find it by themselves; other programs take the address that it prints.`,
+		Example: `  pawl dev
+  pawl dev --dir ~/pawl-data --port 54329     # keeps its data, always at the same address
+  pawl submit shop/fulfil_order --input '{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}' --wait`,
+		Args: cobra.NoArgs,
+		RunE: run(func(ctx context.Context, _ []string) error { return a.dev(ctx, config) }),
+	}
+	flags := c.Flags()
+	flags.StringVar(&config.dir, "dir", "", "folder of the database, kept (default: a temporary one, removed)")
+	flags.IntVar(&config.port, "port", 0, "port of Postgres on loopback (default: a free one)")
+	flags.StringVar(&config.listen, "listen", "127.0.0.1:0", "address of health checks, metrics and the worker API (default: a free port)")
+	flags.BoolVar(&config.noWorker, "no-worker", false, "without the demo worker")
+	flags.BoolVarP(&config.verbose, "verbose", "v", false, "log what orchestrator and worker do")
+	return c
+}
+
+func (a *app) dev(ctx context.Context, config devConfig) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := io.Discard
+	if config.verbose {
+		out = a.Err
+	}
+	log := slog.New(slog.NewTextHandler(out, nil))
+	server, err := devpg.Start(ctx, devpg.Config{Dir: config.dir, Port: config.port, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	url := server.URL("postgres")
+	products, err := demo.Products("")
+	if err != nil {
+		return err
+	}
+	if err := demo.Prepare(ctx, url, products); err != nil {
+		return err
+	}
+	o, err := orchestrator.Start(ctx, orchestrator.Config{DatabaseURL: url, Listen: config.listen, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopOrchestrator(o)) }()
+	forget, err := announceDev(url)
+	if err != nil {
+		return err
+	}
+	defer forget()
+
+	work := make(chan error, 1)
+	if !config.noWorker {
+		go func() { work <- demo.RunWorker(ctx, url, 20*time.Millisecond, log) }()
+		defer func() { cancel(); <-work }()
+	}
+	if err := a.printDev(url, o.Addr(), config); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		a.say("\nStopping.")
+		return nil
+	case err := <-work:
+		work <- nil // for the one who waits above
+		return fmt.Errorf("running the demo worker: %w", err)
+	case <-server.Exited():
+		return fmt.Errorf("running Postgres: it ended; see %s", server.LogFile())
+	}
+}
+
+func stopOrchestrator(o *orchestrator.Orchestrator) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	defer cancel()
+	return o.Stop(ctx)
+}
+
+// announceDev lets other commands of this user find the database; forget takes that back.
+func announceDev(url string) (forget func(), err error) {
+	path, err := devFile()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("making the cache folder: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("announcing the database: %w", err)
+	}
+	return func() {
+		// A later pawl dev may have put its own address there.
+		if text, err := os.ReadFile(path); err == nil && string(text) == url+"\n" {
+			_ = os.Remove(path) // somebody else was faster
+		}
+	}, nil
+}
+
+func (a *app) printDev(url, addr string, config devConfig) error {
+	if a.json {
+		return a.printJSON(map[string]string{"database_url": url, "orchestrator": addr})
+	}
+	a.say(`Pawl runs here until Ctrl-C.
+
+  database      %s
+  orchestrator  http://%s (healthz, readyz, metrics)`, url, addr)
+	if !config.noWorker {
+		a.say("  worker        the handlers of shop/fulfil_order")
+	}
+	a.say(`
+In another terminal:
+
+  pawl submit shop/fulfil_order --wait --input \
+    '{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}'
+  pawl watch
+
+or without pawl, from any language:
+
+  psql '%s' -c "select pgmq.send('orchestration_task_requests', '{\"template\":\"shop/fulfil_order\",\"input\":{…}}')"`, url)
+	return nil
+}

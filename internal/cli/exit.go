@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/internal/migrate"
+)
+
+// Exit codes of pawl.
+const (
+	ExitOK          = 0 // done
+	ExitFailed      = 1 // something went wrong that no other code names
+	ExitUsage       = 2 // unknown command or flag, bad argument, missing --reason
+	ExitNotFound    = 3 // no such task, step, template, queue or dead letter
+	ExitTaskFailed  = 4 // the task ended, but not complete
+	ExitRefused     = 5 // duplicate, invalid request, or not possible in the present state
+	ExitUnavailable = 6 // no database, or not migrated
+	ExitTimeout     = 7 // --timeout ran out before the end
+)
+
+const exitHelp = `Exit codes: 0 done · 1 failed · 2 usage · 3 not found · 4 the task did not complete ·
+5 refused (duplicate, invalid, not possible now) · 6 no database or not migrated · 7 --timeout ran out`
+
+// failure is an error with its exit code and what the user can do about it.
+type failure struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func usagef(format string, args ...any) error {
+	return &failure{code: ExitUsage, err: fmt.Errorf(format, args...)}
+}
+
+func notFoundf(hint, format string, args ...any) error {
+	return &failure{code: ExitNotFound, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// sqlCodes maps what the SQL functions raise.
+var sqlCodes = map[string]int{
+	"PW001": ExitRefused, "PW010": ExitUsage, "PW011": ExitRefused, "PW012": ExitRefused, "PW016": ExitUsage,
+	"PW020": ExitNotFound, "PW021": ExitRefused, "PW022": ExitRefused, "PW023": ExitUsage,
+}
+
+// classify gives every error its code and hint; what a command already classified stays.
+func classify(err error) *failure {
+	var known *failure
+	if errors.As(err, &known) {
+		return &failure{code: known.code, err: err, hint: known.hint}
+	}
+	var refused *pgconn.PgError
+	var unreachable *pgconn.ConnectError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{code: ExitTimeout, err: err}
+	case errors.As(err, &unreachable):
+		return &failure{code: ExitUnavailable, err: err, hint: hintNoDatabase}
+	case errors.Is(err, migrate.ErrDatabaseOlder):
+		return &failure{code: ExitUnavailable, err: err, hint: "run: pawl migrate"}
+	case errors.Is(err, migrate.ErrDatabaseNewer):
+		return &failure{code: ExitUnavailable, err: err}
+	case errors.As(err, &refused):
+		code, ok := sqlCodes[refused.Code]
+		if !ok {
+			return &failure{code: ExitFailed, err: err, hint: refused.Hint}
+		}
+		return &failure{code: code, err: errors.New(refused.Message), hint: refused.Hint}
+	case errors.Is(err, pgx.ErrNoRows):
+		return &failure{code: ExitNotFound, err: err}
+	}
+	return &failure{code: ExitFailed, err: err}
+}
+
+// printFailure tells people in two lines, machines in one object, on the error stream.
+func printFailure(w io.Writer, f *failure, asJSON bool) {
+	if asJSON {
+		text, _ := json.Marshal(map[string]any{"error": f.err.Error(), "exit_code": f.code, "hint": f.hint}) // plain values
+		fmt.Fprintf(w, "%s\n", text)
+		return
+	}
+	fmt.Fprintf(w, "pawl: %v\n", f.err)
+	if f.hint != "" {
+		fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(f.hint, "\n", "\n  "))
+	}
+}

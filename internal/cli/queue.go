@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/workflow"
+)
+
+func (a *app) queueCommand() *cobra.Command {
+	return group("queue", "List, pause, resume and configure queues",
+		"Queues make themselves when a template or a first request names them. orchestration_* are the engine's own.",
+		a.queueList(), a.queuePause(), a.queueResume(), a.queueConfigure())
+}
+
+type queueRow struct {
+	Queue          string   `json:"queue"`
+	Engine         bool     `json:"engine"`
+	Paused         bool     `json:"paused"`
+	Length         int64    `json:"length"`
+	Visible        int64    `json:"visible"`
+	OldestAge      *int     `json:"oldest_age_s"`
+	Held           int64    `json:"held"`
+	RateLimit      *int     `json:"rate_limit,omitempty"`
+	RatePeriod     *float64 `json:"rate_period_s,omitempty"`
+	Burst          *int     `json:"burst,omitempty"`
+	MaxConcurrency *int     `json:"max_concurrency,omitempty"`
+	Retention      *float64 `json:"retention_s,omitempty"`
+}
+
+func readQueues(ctx context.Context, pool *pgxpool.Pool) ([]queueRow, error) {
+	rows, err := pool.Query(ctx, `
+		select q.queue, q.engine, q.paused, m.queue_length as length, m.queue_visible_length as visible, m.oldest_msg_age_sec as oldest_age,
+			coalesce(h.held, 0) as held, q.rate_limit, extract(epoch from q.rate_period)::float8 as rate_period, q.burst, q.max_concurrency,
+			extract(epoch from q.retention)::float8 as retention
+		from pawl.queues q cross join lateral pgmq.metrics(q.queue) m
+		left join (select queue, count(*) as held from pawl.held_steps where released_at is null group by queue) h using (queue)
+		order by q.engine, q.queue`)
+	if err != nil {
+		return nil, fmt.Errorf("reading queues: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[queueRow])
+	if err != nil {
+		return nil, fmt.Errorf("reading queues: %w", err)
+	}
+	return list, nil
+}
+
+func (a *app) queueList() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the queues that workers read, with lengths and limits",
+		Long: `Lists the queues that workers read. WAITING is what a worker may take now, TAKEN what is leased or delayed, HELD what
+a limit or a pause keeps back, OLDEST the age of the oldest message.`,
+		Example: "  pawl queue list\n  pawl queue list --all     # the engine's own, too",
+		Args:    cobra.NoArgs,
+		RunE: run(func(ctx context.Context, _ []string) error {
+			return a.with(ctx, func(pool *pgxpool.Pool) error {
+				list, err := readQueues(ctx, pool)
+				if err != nil {
+					return err
+				}
+				shown := make([]queueRow, 0, len(list))
+				for _, q := range list {
+					if all || !q.Engine {
+						shown = append(shown, q)
+					}
+				}
+				if a.json {
+					return a.printJSON(shown)
+				}
+				lines := make([][]string, len(shown))
+				for i, q := range shown {
+					lines[i] = q.line()
+				}
+				return a.table([]string{"QUEUE", "WAITING", "TAKEN", "HELD", "OLDEST", "LIMITS"}, lines,
+					"No queues yet: they make themselves when a template is applied. See pawl template apply --help")
+			})
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "also the engine's own queues")
+	return c
+}
+
+func (q queueRow) line() []string {
+	oldest := "-"
+	if q.OldestAge != nil {
+		oldest = span(time.Duration(*q.OldestAge) * time.Second)
+	}
+	return []string{q.Queue, fmt.Sprint(q.Visible), fmt.Sprint(q.Length - q.Visible), fmt.Sprint(q.Held), oldest, q.limits()}
+}
+
+func (q queueRow) limits() string {
+	limits := ""
+	add := func(format string, args ...any) {
+		if limits != "" {
+			limits += ", "
+		}
+		limits += fmt.Sprintf(format, args...)
+	}
+	if q.Paused {
+		add("paused")
+	}
+	if q.RateLimit != nil && q.RatePeriod != nil {
+		period := workflow.FormatDuration(time.Duration(*q.RatePeriod * float64(time.Second)))
+		add("%d per %s", *q.RateLimit, period)
+	}
+	if q.Burst != nil {
+		add("burst %d", *q.Burst)
+	}
+	if q.MaxConcurrency != nil {
+		add("%d at once", *q.MaxConcurrency)
+	}
+	if limits == "" {
+		return "-"
+	}
+	return limits
+}
+
+func (a *app) queuePause() *cobra.Command {
+	return a.operatorFlags(&cobra.Command{
+		Use:     "pause QUEUE",
+		Short:   "Hold back new steps of a queue; what workers already hold goes on",
+		Example: `  pawl queue pause shop_delivery --reason "carrier is down"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			return a.change(ctx, "queue "+args[0]+" paused", "pause_queue", args[0])
+		}),
+	})
+}
+
+func (a *app) queueResume() *cobra.Command {
+	return a.operatorFlags(&cobra.Command{
+		Use:     "resume QUEUE",
+		Short:   "Let the steps of a paused queue go on",
+		Example: `  pawl queue resume shop_delivery --reason "carrier is back"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			return a.change(ctx, "queue "+args[0]+" resumed", "resume_queue", args[0])
+		}),
+	})
+}
+
+func (a *app) queueConfigure() *cobra.Command {
+	var rate, retention string
+	var burst, concurrency int
+	c := a.operatorFlags(&cobra.Command{
+		Use:   "configure QUEUE",
+		Short: "Set a queue's limits, for all instances at once",
+		Long: `Sets a queue's limits in the database, for all instances at once and within a second. Only what is named changes;
+"none" takes a limit away. A queue that is not there yet is made.`,
+		Example: `  pawl queue configure shop_pricing --rate-limit 100/sec --burst 20 --reason "provider's quota"
+  pawl queue configure shop_delivery --max-concurrency 8 --reason "carrier allows 8 connections"
+  pawl queue configure shop_pricing --rate-limit none --reason "quota lifted"`,
+		Args: cobra.ExactArgs(1),
+	})
+	flags := c.Flags()
+	flags.StringVar(&rate, "rate-limit", "", "attempts begun per time, as 100/sec, 30/min or 500/hour, or none")
+	flags.IntVar(&burst, "burst", 0, "how many may begin at once under a rate limit")
+	flags.IntVar(&concurrency, "max-concurrency", 0, "how many may run at once; 0 takes the limit away")
+	flags.StringVar(&retention, "retention", "", "how long finished one-step tasks of the queue are kept, as 7d, or none")
+	c.RunE = run(func(ctx context.Context, args []string) error {
+		settings := map[string]any{}
+		orNone := func(name, value string) {
+			if value == "none" {
+				settings[name] = nil
+			} else if value != "" {
+				settings[name] = value
+			}
+		}
+		orNone("rate_limit", rate)
+		orNone("retention", retention)
+		if flags.Changed("burst") {
+			settings["burst"] = positive(burst)
+		}
+		if flags.Changed("max-concurrency") {
+			settings["max_concurrency"] = positive(concurrency)
+		}
+		if len(settings) == 0 {
+			return usagef("nothing to set: name --rate-limit, --burst, --max-concurrency or --retention")
+		}
+		encoded, err := json.Marshal(settings)
+		if err != nil {
+			return fmt.Errorf("writing the settings of queue %s: %w", args[0], err)
+		}
+		return a.change(ctx, "queue "+args[0]+" configured", "configure_queue", args[0], string(encoded))
+	})
+	return c
+}
+
+// positive is n, or null where 0 takes a limit away.
+func positive(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Streams of one run of pawl.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// app is what the commands of one run share.
+type app struct {
+	Streams
+	databaseURL string
+	json        bool
+	operator    operator
+}
+
+// Main runs pawl with the process's arguments and streams, until Ctrl-C or SIGTERM, and returns its exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+}
+
+// Run runs pawl with the arguments and returns its exit code.
+func Run(ctx context.Context, args []string, streams Streams) int {
+	a := &app{Streams: streams}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	var ran *ranError
+	if !errors.As(err, &ran) { // cobra refused the command line before anything ran
+		printFailure(streams.Err, &failure{code: ExitUsage, err: err, hint: "pawl --help shows the commands, pawl COMMAND --help their flags"}, a.json)
+		return ExitUsage
+	}
+	f := classify(ran.err)
+	printFailure(streams.Err, f, a.json)
+	return f.code
+}
+
+// ranError is an error of a command's own run.
+type ranError struct{ err error }
+
+func (e *ranError) Error() string { return e.err.Error() }
+func (e *ranError) Unwrap() error { return e.err }
+
+// run makes a command's RunE out of its work.
+func run(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := work(cmd.Context(), args); err != nil {
+			return &ranError{err: err}
+		}
+		return nil
+	}
+}
+
+// group makes a command that only holds others.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}}
+	c.AddCommand(commands...)
+	return c
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pawl",
+		Short: "Durable workflows on one Postgres with PGMQ",
+		Long: `Pawl runs workflows on one Postgres with PGMQ: a row in, a workflow out.
+
+Try it on this machine:
+  pawl dev                                        a private Postgres, an orchestrator and a demo worker
+  pawl submit shop/fulfil_order --input '{...}' --wait    in a second terminal
+
+On your database:
+  export PAWL_DATABASE_URL=postgres://user@host/db
+  pawl migrate                                    tables and functions, in schema pawl
+  pawl template apply shop.yaml
+  pawl submit shop/fulfil_order --input-file order.json --key S-1001 --wait
+
+` + exitHelp,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.databaseURL, "database-url", "", "Postgres to work on (default $PAWL_DATABASE_URL, else a running pawl dev)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		a.devCommand(), a.demoCommand(), a.demoProcessCommand(),
+		a.migrateCommand(), a.templateCommand(),
+		a.submitCommand(), a.enqueueCommand(),
+		a.taskCommand(), a.stepCommand(), a.watchCommand(), a.stuckCommand(),
+		a.queueCommand(), a.deadCommand(), a.configCommand(),
+		a.versionCommand(),
+	)
+	return root
+}

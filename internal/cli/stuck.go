@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) stuckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stuck",
+		Short: "List tasks that have been in one state for longer than their template allows",
+		Long: `Lists tasks that have been in one state for longer than their template's stuck_after allows.
+Nothing is moved by looking; pawl task explain says why one of them waits.`,
+		Example: "  pawl stuck\n  pawl stuck --json | jq length",
+		Args:    cobra.NoArgs,
+		RunE: run(func(ctx context.Context, _ []string) error {
+			return a.with(ctx, func(pool *pgxpool.Pool) error {
+				answer, err := call(ctx, pool, "stuck_tasks")
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(answer)
+				}
+				return a.printStuck(answer)
+			})
+		}),
+	}
+}
+
+func (a *app) printStuck(answer json.RawMessage) error {
+	var list []map[string]any
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return fmt.Errorf("reading the stuck tasks: %w", err)
+	}
+	if len(list) == 0 {
+		a.say("Nothing is stuck.")
+		return nil
+	}
+	for _, item := range list {
+		a.printTree(item, "")
+		a.say("")
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+)
+
+// eachTask applies one operator function to every task named, each in its own transaction.
+func (a *app) eachTask(ctx context.Context, tasks []string, done, function string, args ...any) error {
+	by, err := a.who()
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, typed := range tasks {
+		err := a.withTask(ctx, typed, func(pool *pgxpool.Pool, id uuid.UUID) error {
+			all := append(append([]any{id}, args...), by.actor, by.reason)
+			outcome, err := call(ctx, pool, function, all...)
+			if err != nil {
+				return err
+			}
+			return a.printOutcome(fmt.Sprintf("task %s %s", id, done), outcome)
+		})
+		if err != nil && len(tasks) > 1 {
+			err = fmt.Errorf("task %s: %w", typed, err)
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+func (a *app) taskCancel() *cobra.Command {
+	return a.operatorFlags(&cobra.Command{
+		Use:     "cancel TASK…",
+		Short:   "Cancel tasks: what runs is told within a heartbeat, nothing new starts",
+		Example: `  pawl task cancel 019a3f0c --reason "order withdrawn by the customer"`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			return a.eachTask(ctx, args, "cancelled", "cancel_task")
+		}),
+	})
+}
+
+func (a *app) taskRetry() *cobra.Command {
+	var from string
+	c := a.operatorFlags(&cobra.Command{
+		Use:   "retry TASK…",
+		Short: "Run the failed steps of tasks again, keeping the results of the others",
+		Long: `Runs the failed steps of tasks again and what could not run because of them; results of other steps are kept.
+With --from, that step and everything after it run again, whether they failed or not.`,
+		Example: `  pawl task retry 019a3f0c --reason "payment provider is back"
+  pawl task retry 019a3f0c --from ship --reason "label printed for the wrong address"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			var step any
+			if from != "" {
+				step = from
+			}
+			return a.eachTask(ctx, args, "runs again", "retry_task", step)
+		}),
+	})
+	c.Flags().StringVar(&from, "from", "", "run this step and everything after it again")
+	return c
+}
+
+func (a *app) taskResolve() *cobra.Command {
+	var result string
+	c := a.operatorFlags(&cobra.Command{
+		Use:   "resolve TASK…",
+		Short: "End tasks as resolved by hand: the work was done elsewhere",
+		Long:  "Ends tasks as resolved by hand, with a result if there is one. What is open is cancelled; they count as completed.",
+		Example: `  pawl task resolve 019a3f0c --reason "sent by courier, ticket 4711"
+  pawl task resolve 019a3f0c --result '{"tracking":"X1"}' --reason "sent by courier, ticket 4711"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			var value any
+			if result != "" {
+				var err error
+				if value, err = parseJSON("--result", result); err != nil {
+					return err
+				}
+			}
+			return a.eachTask(ctx, args, "resolved", "resolve_task", value)
+		}),
+	})
+	c.Flags().StringVar(&result, "result", "", "the task's result, as JSON")
+	return c
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/workflow"
+)
+
+// taskFilter is what `task list` was asked for; empty fields ask for everything.
+type taskFilter struct {
+	template, key string
+	states, tags  []string
+	since         time.Duration
+	limit         int
+}
+
+func (a *app) taskList() *cobra.Command {
+	var f taskFilter
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List tasks, the latest first",
+		Example: `  pawl task list
+  pawl task list --state error,timed_out --since 24h
+  pawl task list --template shop/fulfil_order --key S-1001
+  pawl task list --state open --json | jq -r '.[].task_id'`,
+		Args: cobra.NoArgs,
+		RunE: run(func(ctx context.Context, _ []string) error {
+			where, args, err := f.where()
+			if err != nil {
+				return err
+			}
+			return a.with(ctx, func(pool *pgxpool.Pool) error {
+				list, err := readTasks(ctx, pool, where, args...)
+				if err != nil {
+					return err
+				}
+				return a.printTasks(list)
+			})
+		}),
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.template, "template", "", "only tasks of NAMESPACE/NAME[@VERSION]")
+	flags.StringSliceVar(&f.states, "state", nil, "only tasks in these states; open and final are accepted, too")
+	flags.StringVar(&f.key, "key", "", "only tasks with this key")
+	flags.StringArrayVar(&f.tags, "tag", nil, "only tasks with this tag, NAME=VALUE")
+	durationVar(flags, &f.since, "since", "only tasks requested within this time, as 15m, 24h or 7d")
+	flags.IntVar(&f.limit, "limit", 50, "at most so many")
+	return c
+}
+
+func (f taskFilter) where() (string, []any, error) {
+	var conditions []string
+	var args []any
+	add := func(condition string, value any) {
+		args = append(args, value)
+		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
+	}
+	if f.template != "" {
+		r, err := parseRef(f.template)
+		if err != nil {
+			return "", nil, err
+		}
+		add("t.namespace = $%d", r.namespace)
+		add("t.template = $%d", r.name)
+		if r.version != "" {
+			add("t.version = $%d", r.version)
+		}
+	}
+	if len(f.states) > 0 {
+		states, err := taskStates(f.states)
+		if err != nil {
+			return "", nil, err
+		}
+		add("t.state::text = any ($%d)", states)
+	}
+	if f.key != "" {
+		add("t.key = $%d", f.key)
+	}
+	if len(f.tags) > 0 {
+		tags, err := parseTags(f.tags)
+		if err != nil {
+			return "", nil, err
+		}
+		encoded, _ := json.Marshal(tags) // plain strings
+		add("t.tags @> $%d::jsonb", string(encoded))
+	}
+	if f.since > 0 {
+		add("t.requested_at > pawl.now() - make_interval(secs => $%d)", f.since.Seconds())
+	}
+	if f.limit < 1 {
+		return "", nil, usagef("--limit must be at least 1")
+	}
+	where := ""
+	if len(conditions) > 0 {
+		where = "where " + strings.Join(conditions, " and ")
+	}
+	args = append(args, f.limit)
+	return fmt.Sprintf("%s order by t.task_id desc limit $%d", where, len(args)), args, nil
+}
+
+// taskStates checks names of states and spells out open and final.
+func taskStates(names []string) ([]string, error) {
+	var known, asked []string
+	for _, s := range workflow.TaskStates() {
+		known = append(known, string(s))
+		if slices.Contains(names, "open") && s.IsOpen() || slices.Contains(names, "final") && !s.IsOpen() {
+			asked = append(asked, string(s))
+		}
+	}
+	for _, name := range names {
+		switch {
+		case name == "open" || name == "final":
+		case slices.Contains(known, name):
+			asked = append(asked, name)
+		default:
+			return nil, usagef("there is no task state %q; there are open, final, %s", name, strings.Join(known, ", "))
+		}
+	}
+	return asked, nil
+}
+
+func parseTags(pairs []string) (map[string]string, error) {
+	tags := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usagef("tag %q: a tag is written NAME=VALUE", pair)
+		}
+		tags[name] = value
+	}
+	return tags, nil
+}
+
+func (a *app) printTasks(list []taskRow) error {
+	if a.json {
+		return a.printJSON(list)
+	}
+	lines := make([][]string, len(list))
+	for i, t := range list {
+		lines[i] = []string{t.TaskID, t.Template, t.State, fmt.Sprintf("%d/%d", t.Steps-t.Open, t.Steps), clip(text(t.Key), 24), when(&t.RequestedAt), t.took()}
+	}
+	return a.table([]string{"TASK", "TEMPLATE", "STATE", "STEPS", "KEY", "REQUESTED", "TOOK"}, lines, "No such tasks.")
+}

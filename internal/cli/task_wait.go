@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) taskWait() *cobra.Command {
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "wait TASK",
+		Short: "Wait for a task's end and print its result",
+		Long:  "Waits for a task's end and prints its result. Exit code 4 when it did not complete, 7 when --timeout ran out first.",
+		Example: `  pawl task wait 019a3f0c --timeout 5m
+  pawl task wait 019a3f0c --json | jq .result`,
+		Args: cobra.ExactArgs(1),
+		RunE: run(func(ctx context.Context, args []string) error {
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
+				return a.awaitTask(ctx, pool, decision{TaskID: id})
+			})
+		}),
+	}
+	durationVar(c.Flags(), &timeout, "timeout", "give up after this time, as 30s or 5m (default: never)")
+	return c
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/internal/live"
+)
+
+// watcher follows some tasks, or the latest ones.
+type watcher struct {
+	app      *app
+	ids      []uuid.UUID
+	limit    int
+	once     bool
+	interval time.Duration
+	seen     map[string]string // by task: what was last printed of it, for lines
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	w := &watcher{app: a, seen: map[string]string{}}
+	c := &cobra.Command{
+		Use:   "watch [TASK…]",
+		Short: "Watch tasks and queues live: bars on a terminal, lines in a pipe",
+		Long: `Watches the latest tasks and all queues until Ctrl-C, or the tasks that are named until they have ended
+(exit code 4 if one of them did not complete). On a terminal the view redraws itself; in a pipe each change is a line,
+with --json an object in a line.`,
+		Example: `  pawl watch
+  pawl watch 019a3f0c
+  pawl watch --json | jq -r 'select(.status == "failed") | .task_id'`,
+		RunE: run(func(ctx context.Context, args []string) error {
+			return a.with(ctx, func(pool *pgxpool.Pool) error {
+				for _, typed := range args {
+					id, err := findTask(ctx, pool, typed)
+					if err != nil {
+						return err
+					}
+					w.ids = append(w.ids, id)
+				}
+				return w.follow(ctx, pool)
+			})
+		}),
+	}
+	c.Flags().IntVar(&w.limit, "limit", 12, "how many of the latest tasks")
+	c.Flags().BoolVar(&w.once, "once", false, "look once and end")
+	c.Flags().DurationVar(&w.interval, "interval", time.Second, "time between two looks")
+	return c
+}
+
+func (w *watcher) follow(ctx context.Context, pool *pgxpool.Pool) error {
+	screen := live.New(w.app.Out)
+	if w.app.json {
+		screen = nil
+	}
+	for {
+		tasks, err := w.read(ctx, pool)
+		if ctx.Err() != nil {
+			return nil // Ctrl-C is how a watch ends
+		} else if err != nil {
+			return err
+		}
+		if screen != nil && screen.Terminal() {
+			queues, err := readQueues(ctx, pool)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			screen.Draw(w.frame(tasks, queues, screen.Width()))
+		} else if err := w.lines(tasks); err != nil {
+			return err
+		}
+		if ended, err := w.ended(tasks); ended || w.once {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(w.interval, 50*time.Millisecond)):
+		}
+	}
+}
+
+func (w *watcher) read(ctx context.Context, pool *pgxpool.Pool) ([]taskRow, error) {
+	if len(w.ids) > 0 {
+		return readTasks(ctx, pool, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
+	}
+	return readTasks(ctx, pool, "order by t.task_id desc limit $1", w.limit)
+}
+
+// ended says whether all named tasks have ended, and whether one of them failed.
+func (w *watcher) ended(tasks []taskRow) (bool, error) {
+	if len(w.ids) == 0 {
+		return false, nil
+	}
+	failed := 0
+	for _, t := range tasks {
+		if !t.final() {
+			return false, nil
+		}
+		if t.Status != "completed" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return true, &failure{code: ExitTaskFailed, err: fmt.Errorf("%d of %d tasks did not complete", failed, len(w.ids)),
+			hint: "pawl task show TASK says what failed"}
+	}
+	return true, nil
+}
+
+// lines prints each task whose state or progress changed.
+func (w *watcher) lines(tasks []taskRow) error {
+	for i := len(tasks) - 1; i >= 0; i-- {
+		t := tasks[i]
+		now := fmt.Sprintf("%s %d", t.State, t.Open)
+		if w.seen[t.TaskID] == now {
+			continue
+		}
+		w.seen[t.TaskID] = now
+		if w.app.json {
+			encoded, err := json.Marshal(t)
+			if err != nil {
+				return fmt.Errorf("printing task %s: %w", t.TaskID, err)
+			}
+			fmt.Fprintf(w.app.Out, "%s\n", encoded)
+			continue
+		}
+		w.app.say("%s  %s  %s  %s  %d/%d", time.Now().Format("15:04:05"), t.TaskID, t.Template, t.State, t.Steps-t.Open, t.Steps)
+	}
+	return nil
+}
+
+// frame is the view of a terminal.
+func (w *watcher) frame(tasks []taskRow, queues []queueRow, width int) []string {
+	var lines []string
+	for _, t := range tasks {
+		lines = append(lines, fmt.Sprintf("%s  %-28s %s %3d/%-3d %-22s %s", t.TaskID[:8]+"…"+t.TaskID[32:], clip(t.Template, 28),
+			live.Bar(t.Steps-t.Open, t.Steps, 20), t.Steps-t.Open, t.Steps, t.State, t.took()))
+	}
+	if len(tasks) == 0 {
+		lines = append(lines, "No tasks yet. Submit one with: pawl submit NAMESPACE/NAME --input '{…}'")
+	}
+	var parts []string
+	for _, q := range queues {
+		if q.Length+q.Held > 0 || !q.Engine {
+			part := fmt.Sprintf("%s %d", q.Queue, q.Length)
+			if q.Held > 0 {
+				part += fmt.Sprintf("+%d held", q.Held)
+			}
+			parts = append(parts, part)
+		}
+	}
+	lines = append(lines, "", clip("queues  "+strings.Join(parts, " · "), width-1))
+	return lines
+}

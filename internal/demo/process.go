@@ -1,0 +1,124 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// program is one entry of the demo's list of processes: a name, and how it is started, in any language. A process stops
+// at the end of its standard input, so that it also ends when the demo is killed.
+type program struct {
+	name    string
+	command []string
+	env     []string // beside the demo's own and PAWL_DATABASE_URL
+}
+
+// process is a program that runs, may be killed, and is started again.
+type process struct {
+	program
+	logFile string
+
+	mu      sync.Mutex // guards what follows
+	cmd     *exec.Cmd
+	stdin   io.Closer
+	exited  chan struct{}
+	stopped bool // by us, for good
+	kills   int
+}
+
+func newProcess(p program, dir string) *process {
+	return &process{program: p, logFile: filepath.Join(dir, p.name+".log")}
+}
+
+func (p *process) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return nil
+	}
+	log, err := os.OpenFile(p.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log of %s: %w", p.name, err)
+	}
+	defer log.Close() // the process has its own handle
+	cmd := exec.Command(p.command[0], p.command[1:]...)
+	cmd.Env = append(os.Environ(), p.env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the demo alone, which stops the rest in order
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log, or was our doing
+		close(exited)
+	}()
+	p.cmd, p.stdin, p.exited = cmd, stdin, exited
+	return nil
+}
+
+// kill ends the process with SIGKILL and returns the pid it had.
+func (p *process) kill() (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0, fmt.Errorf("killing %s: it does not run", p.name)
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		return 0, fmt.Errorf("killing %s: %w", p.name, err)
+	}
+	<-p.exited
+	p.kills++
+	return p.cmd.Process.Pid, nil
+}
+
+// running says whether the process runs now.
+func (p *process) running() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop closes the process's input and waits; one that does not end in time is killed.
+func (p *process) stop(grace time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	if p.cmd == nil {
+		return
+	}
+	_ = p.stdin.Close() // closed already when it was killed
+	select {
+	case <-p.exited:
+	case <-time.After(grace):
+		_ = p.cmd.Process.Kill() // it may have ended just now
+		<-p.exited
+	}
+}
+
+// stopAll stops the processes, all at once.
+func stopAll(processes []*process) {
+	var wg sync.WaitGroup
+	for _, p := range processes {
+		wg.Go(func() { p.stop(10 * time.Second) })
+	}
+	wg.Wait()
+}

@@ -1,0 +1,79 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Screen draws frames over each other. On anything but a terminal Draw does nothing: print lines instead.
+type Screen struct {
+	out   io.Writer
+	fd    int
+	isTTY bool
+	drawn int // lines of the last frame
+}
+
+// New is a screen on out.
+func New(out io.Writer) *Screen {
+	s := &Screen{out: out}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
+		s.fd, s.isTTY = int(file.Fd()), true
+	}
+	return s
+}
+
+// Terminal says whether frames are drawn at all.
+func (s *Screen) Terminal() bool { return s.isTTY }
+
+// Width of the terminal, in columns.
+func (s *Screen) Width() int {
+	if s.isTTY {
+		if width, _, err := term.GetSize(s.fd); err == nil && width >= 40 {
+			return width
+		}
+	}
+	return 100
+}
+
+// Draw replaces the last frame. Lines longer than the terminal are cut: a wrapped one could not be drawn over.
+func (s *Screen) Draw(lines []string) {
+	if !s.isTTY {
+		return
+	}
+	var b strings.Builder
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
+	}
+	width := s.Width()
+	for _, line := range lines {
+		if r := []rune(line); len(r) >= width {
+			line = string(r[:width-1])
+		}
+		b.WriteString("\r\x1b[2K" + line + "\n")
+	}
+	b.WriteString("\x1b[J")
+	s.drawn = len(lines)
+	fmt.Fprint(s.out, b.String())
+}
+
+// Print puts a line that stays above the frame, which the next Draw repeats.
+func (s *Screen) Print(line string) {
+	if s.isTTY && s.drawn > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\r\x1b[J", s.drawn)
+		s.drawn = 0
+	}
+	fmt.Fprintln(s.out, line)
+}
+
+// Bar is a bar of width characters.
+func Bar(done, total, width int) string {
+	if total <= 0 {
+		return strings.Repeat("░", width)
+	}
+	full := min(max(done, 0), total) * width / total
+	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
+}
