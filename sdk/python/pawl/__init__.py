@@ -1,0 +1,53 @@
+"""Workers and producers for Pawl: durable workflows on one Postgres with PGMQ.
+
+    worker = pawl.Worker("shop_queue")
+
+    @worker.handler("shop.charge")
+    def charge(order: Order, step: pawl.Step) -> Receipt: ...
+
+A step's message is leased: the worker extends the lease while the handler runs, and when the worker dies the message comes
+back after it. So a handler may run more than once. ``step.token`` is the same every time, for services that take an
+idempotency key; a handler whose effects are in the same database uses ``step.complete_in``, and they happen once.
+
+An exception has the step tried again, as often as its template says; Permanent, RetryAfter and Rejected say otherwise.
+"""
+
+from .client import Client
+from .errors import (
+    Cancelled,
+    ClientError,
+    ConfigError,
+    Failed,
+    Interrupted,
+    InvalidBody,
+    InvalidRequest,
+    LeaseLost,
+    PawlError,
+    Permanent,
+    Rejected,
+    RequestError,
+    RetryAfter,
+    Stopping,
+    TaskAlreadyCompleted,
+    TaskAlreadyExists,
+    TaskCancelled,
+    TaskEnded,
+    TaskFailed,
+    TaskInputMismatch,
+    TaskTimedOut,
+    TimedOut,
+    UnknownTask,
+    WaitTimeout,
+)
+from .step import Step
+from .task import Request, Submitted, Task, new_request_id
+from .worker import Worker
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancelled", "Client", "ClientError", "ConfigError", "Failed", "Interrupted", "InvalidBody", "InvalidRequest", "LeaseLost",
+    "PawlError", "Permanent", "Rejected", "Request", "RequestError", "RetryAfter", "Step", "Stopping", "Submitted", "Task",
+    "TaskAlreadyCompleted", "TaskAlreadyExists", "TaskCancelled", "TaskEnded", "TaskFailed", "TaskInputMismatch", "TaskTimedOut",
+    "TimedOut", "UnknownTask", "WaitTimeout", "Worker", "new_request_id",
+]  # fmt: skip

@@ -1,0 +1,235 @@
+"""The producer's side: submit tasks, wait for them, look at them, cancel them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from datetime import timedelta
+from typing import Any, Iterable, Sequence
+from uuid import UUID
+
+import psycopg
+
+from .database import Database, Guard, connector, explain, find_url
+from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, RequestError, UnknownTask, WaitTimeout
+from .lane import LOOK_AGAIN
+from .listen import Listener
+from .task import Request, Submitted, Task
+from .worker import POLL, PROVEN_POLL
+
+_SEND = """select * from pgmq.send_batch('orchestration_task_requests'::text, %s::text[]::jsonb[], %s::text[]::jsonb[], 0)"""
+
+_TASK = """select t.task_id, t.namespace, t.template, t.version, t.state::text, pawl.public_status(t.state), t.key, t.correlation_id,
+  t.input::text, t.result::text, t.error::text, t.requested_at, t.finalized_at from pawl.tasks t where t.task_id = %s"""
+
+# What became of a request that made no task of its own: the message's id is known to who sent it, the request's to all.
+_ANSWER = """select a.task_id, a.reason, null from pawl.absorbed a
+where a.queue = 'orchestration_task_requests' and (a.msg_id = %(msg_id)s or a.message->>'request_id' = %(request_id)s)
+union all
+select null, d.reason, d.dead_letter_id from pawl.dead_letters d
+where d.queue = 'orchestration_task_requests' and (d.msg_id = %(msg_id)s or d.message->>'request_id' = %(request_id)s) limit 1"""
+
+_WAITING = "select exists (select from pgmq.q_orchestration_task_requests where msg_id = %s)"
+
+
+class Client:
+    """Submits tasks and waits for them. It may be shared by threads.
+
+    database_url: default PAWL_DATABASE_URL, else a running `pawl dev`.
+    poll, proven_poll: seconds between looks while waiting, when notifications are not, and are, proven to arrive.
+    listen: False does without LISTEN, for transaction poolers.
+    """
+
+    def __init__(self, database_url: str | None = None, *, poll: float = POLL, proven_poll: float = PROVEN_POLL, listen: bool = True) -> None:
+        self._connect = connector(find_url(database_url), "pawl-client")
+        self._guard = Guard()
+        self._database = Database(self._connect, self._guard)
+        self._poll, self._proven_poll, self._listen = poll, proven_poll, listen
+        self._ended = threading.Condition()
+        self._news = 0  # guarded by _ended: counts announcements that tasks have ended
+        self._listener: Listener | None = None  # guarded by _ended
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the client's connections."""
+        if self._listener:
+            self._listener.stop()
+        self._database.close()
+        self._guard.stop()
+
+    def submit(self, template: str, input: Any = None, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
+        """Starts a task of a template ("namespace/name", the latest version, or "namespace/name@version").
+
+        options are the fields of Request: key, on_duplicate, run_at, reply_to, correlation_id, tags, requester, request_id.
+        connection: a psycopg connection of the caller. The request is then part of its transaction and starts when that
+        commits; with a psycopg.AsyncConnection the call is awaited. Without it the request is durable on return.
+
+        Returns Submitted. Raises InvalidRequest for what can be seen here; what only the engine knows (does the template
+        exist, does the input fit its schema) `wait` tells.
+        """
+        return self._send_one(Request(template=template, input={} if input is None else input, **options), connection)
+
+    def enqueue(self, handler: str, input: Any = None, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
+        """Starts a task of one step that runs the handler. options: as submit, and namespace (default) and queue (the
+        namespace's). Returns Submitted."""
+        return self._send_one(Request(handler=handler, input={} if input is None else input, **options), connection)
+
+    def submit_many(self, requests: Iterable[Request], *, connection: Any = None) -> Any:
+        """Sends several requests in one statement. Returns a list of Submitted, in their order."""
+        return self._send(list(requests), connection)
+
+    def _send_one(self, request: Request, connection: Any) -> Any:
+        sent = self._send([request], connection)
+        return sent[0] if isinstance(sent, list) else _first(sent)
+
+    def _send(self, requests: list[Request], connection: Any) -> Any:
+        arguments = ([request.body() for request in requests], [request.headers() for request in requests])
+        if isinstance(connection, psycopg.AsyncConnection):
+            return _send_async(connection, requests, arguments)
+        if connection is not None:
+            with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+                return _sent(requests, cursor.execute(_SEND, arguments).fetchall())
+        return _sent(requests, self._rows(_SEND, arguments))  # repeated after an outage, it meets its own task
+
+    def get(self, task: Submitted | UUID | str) -> Task:
+        """The task as it is now. Raises UnknownTask; for a request that is not processed yet too, `wait` waits for it."""
+        task_id = _id(task)
+        found = self._look(task_id)
+        if found is None:
+            raise UnknownTask(f"there is no task {task_id}; a request that has just been sent is a task a moment later")
+        return found
+
+    def wait(self, task: Submitted | UUID | str, timeout: float | timedelta | None = None) -> Task:
+        """Waits until the task has completed, and returns it.
+
+        A request that attached to a task which exists is followed to that one. Raises TaskFailed, TaskCancelled or
+        TaskTimedOut when it has ended otherwise; TaskAlreadyExists, TaskAlreadyCompleted, TaskInputMismatch or
+        InvalidRequest when the request was refused; WaitTimeout when the time (seconds; None: any) is over.
+        """
+        if isinstance(timeout, timedelta):
+            timeout = timeout.total_seconds()
+        until = None if timeout is None else time.monotonic() + timeout
+        self._listen_for_ends()
+        task_id, msg_id = _id(task), task.msg_id if isinstance(task, Submitted) else None
+        looks, seen = 0, -1
+        while True:
+            with self._ended:
+                if self._news != seen:
+                    seen, looks = self._news, 0
+            found = self._look(task_id)
+            if found is None and (answer := self._answer(task_id, msg_id)):
+                task_id, msg_id = answer, None
+                continue
+            if found is not None and found.ended:
+                if found.status != "completed":
+                    raise ENDS[found.status](found)
+                return found
+            pause = LOOK_AGAIN[looks] if looks < len(LOOK_AGAIN) else self._idle()
+            looks += 1
+            if until is not None:
+                pause = min(pause, until - time.monotonic())
+                if pause <= 0:
+                    raise WaitTimeout(f"task {task_id} has not ended within {timeout:g} s; it goes on")
+            with self._ended:
+                self._ended.wait_for(lambda: self._news != seen, pause)
+
+    def cancel(self, task: Submitted | UUID | str, *, actor: str, reason: str) -> str:
+        """Ends an open task as cancelled; running handlers hear of it with their next heartbeat. Who and why are kept.
+
+        Returns "cancelled", or "unchanged" when it was already. Raises UnknownTask, and ClientError when it has ended otherwise.
+        """
+        try:
+            answer = self._rows("select (pawl.cancel_task(%s, %s, %s))::text", (_id(task), actor, reason))
+        except psycopg.Error as problem:
+            if problem.sqlstate == "PW020":
+                raise UnknownTask(explain(problem)) from None
+            if (problem.sqlstate or "").startswith("PW"):
+                raise ClientError(explain(problem)) from None
+            raise
+        return json.loads(answer[0][0])["outcome"]
+
+    def _look(self, task_id: UUID) -> Task | None:
+        rows = self._rows(_TASK, (task_id,))
+        if not rows:
+            return None
+        *head, given, result, error, requested_at, finalized_at = rows[0]
+        given, result, error = (None if text is None else json.loads(text) for text in (given, result, error))
+        return Task(*head, given, result, error, requested_at, finalized_at)
+
+    def _answer(self, request_id: UUID, msg_id: int | None) -> UUID | None:
+        """The task that a request attached to. Raises what the request was refused with; None while it is not decided."""
+        if msg_id is not None and self._rows(_WAITING, (msg_id,))[0][0] or self._look(request_id):
+            return None
+        rows = self._rows(_ANSWER, {"msg_id": msg_id, "request_id": str(request_id)})
+        if not rows:
+            return None
+        holder, reason, dead_letter = rows[0]
+        if dead_letter is not None:
+            raise InvalidRequest(reason)
+        if reason == "duplicate request":
+            return holder
+        raise self._refusal(reason, holder)
+
+    def _refusal(self, name: str, holder: UUID) -> RequestError:
+        details: dict[str, Any] = {"error": name, "existing_execution_id": str(holder)}
+        text = f"{name}: task {holder} holds the key"
+        if task := self._look(holder):
+            details["status"] = task.status
+            text += f" and is {task.status}"
+            if name == "TaskAlreadyCompleted":
+                details |= {"completed_at": task.finalized_at, "result": task.result}
+        return REFUSALS.get(name, RequestError)(text, details)
+
+    def _rows(self, sql: str, arguments: Any) -> list[tuple[Any, ...]]:
+        """Runs a statement that may be repeated; one that met a lost connection is, once."""
+        try:
+            return self._database.rows(sql, arguments)
+        except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
+            if problem.sqlstate and problem.sqlstate[:2] not in ("08", "57"):
+                raise
+            return self._database.rows(sql, arguments)
+
+    def _listen_for_ends(self) -> None:
+        with self._ended:
+            if self._listen and self._listener is None:
+                self._listener = Listener(self._connect, Database(self._connect, self._guard), logging.getLogger("pawl"))
+                self._listener.subscribe("pawl_finished", self._announced)
+                self._listener.start()
+
+    def _announced(self) -> None:
+        with self._ended:
+            self._news += 1
+            self._ended.notify_all()
+
+    def _idle(self) -> float:
+        return self._proven_poll if self._listener and self._listener.proven else self._poll
+
+
+def _id(task: Submitted | UUID | str) -> UUID:
+    if isinstance(task, Submitted):
+        return task.task_id
+    try:
+        return task if isinstance(task, UUID) else UUID(task)
+    except ValueError:
+        raise UnknownTask(f"{task!r} is no task's id") from None
+
+
+def _sent(requests: Sequence[Request], rows: list[tuple[Any, ...]]) -> list[Submitted]:
+    return [Submitted(request.request_id, row[0]) for request, row in zip(requests, rows)]
+
+
+async def _send_async(connection: psycopg.AsyncConnection[Any], requests: list[Request], arguments: Any) -> list[Submitted]:
+    async with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        await cursor.execute(_SEND, arguments)
+        return _sent(requests, await cursor.fetchall())
+
+
+async def _first(sending: Any) -> Submitted:
+    return (await sending)[0]

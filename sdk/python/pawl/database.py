@@ -1,0 +1,167 @@
+"""Connections that open themselves, survive outages of the database, and never hang for ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import psycopg
+
+from .errors import ConfigError
+
+CALL_TIMEOUT = 30.0  # seconds of one call: a connection that has silently died is noticed
+CONNECT_TIMEOUT = 10  # seconds
+
+Connect = Callable[[], "psycopg.Connection[Any]"]
+
+
+def find_url(url: str | None = None) -> str:
+    """The database's URL: the argument, PAWL_DATABASE_URL, else that of a `pawl dev` which runs on this machine."""
+    if url or (url := os.environ.get("PAWL_DATABASE_URL")):
+        return url
+    try:
+        if url := (_cache() / f"dev-{os.getuid()}.url").read_text().strip():
+            return url
+    except OSError:
+        pass
+    raise ConfigError(
+        "no database is named: start a private one with `pawl dev`, or name yours: "
+        "export PAWL_DATABASE_URL=postgres://user@host/database"
+    )
+
+
+def _cache() -> Path:
+    if folder := os.environ.get("PAWL_CACHE_DIR"):
+        return Path(folder)
+    if os.geteuid() == 0:
+        return Path("/var/cache/pawl")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "pawl"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pawl"
+
+
+def connector(url: str, name: str) -> Connect:
+    """A function that opens connections: autocommit, and nothing prepared, so that transaction poolers do."""
+
+    def connect() -> psycopg.Connection[Any]:
+        connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_TIMEOUT)
+        if not connection.info.get_parameters().get("application_name"):
+            connection.execute("select set_config('application_name', %s, false)", [name])
+        return connection
+
+    return connect
+
+
+class Guard:
+    """Cuts the connections whose calls take too long. One thread for any number of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[Database, float] = {}  # guarded by _lock: when the running call is to end
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def begin(self, database: Database, seconds: float) -> None:
+        with self._lock:
+            self._calls[database] = time.monotonic() + seconds
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="pawl-guard", daemon=True)
+                self._thread.start()
+
+    def end(self, database: Database) -> None:
+        with self._lock:
+            self._calls.pop(database, None)
+
+    def shorten(self, seconds: float) -> None:
+        """No call that runs now takes longer than this."""
+        with self._lock:
+            limit = time.monotonic() + seconds
+            self._calls = {database: min(until, limit) for database, until in self._calls.items()}
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(0.2):
+            with self._lock:
+                now = time.monotonic()
+                late = [database for database, until in self._calls.items() if until < now]
+                for database in late:
+                    database.cut()
+                    del self._calls[database]
+
+
+class Database:
+    """One connection, opened when it is needed and again after it was lost. Calls wait for each other."""
+
+    def __init__(self, connect: Connect, guard: Guard) -> None:
+        self._connect, self._guard = connect, guard
+        self._lock = threading.Lock()
+        self._connection: psycopg.Connection[Any] | None = None  # guarded by _lock, cut apart
+
+    def call(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> Any:
+        """Runs a statement that gives one row with one JSON text, and returns what it says."""
+        rows = self.rows(sql, arguments, timeout)
+        return json.loads(rows[0][0])
+
+    def rows(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> list[tuple[Any, ...]]:
+        """Runs a statement and returns its rows."""
+        with self._lock:
+            if self._connection is None or self._connection.closed:
+                self._connection = self._connect()
+            self._guard.begin(self, timeout)
+            try:
+                cursor = self._connection.execute(sql, arguments)
+                return cursor.fetchall() if cursor.description else []
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                if self._connection.closed or self._connection.broken:
+                    self._connection = None
+                raise
+            finally:
+                self._guard.end(self)
+
+    def cut(self) -> None:
+        """Ends the connection under a call that hangs; the call raises."""
+        connection = self._connection
+        if connection is None or connection.closed:
+            return
+        try:
+            with socket.socket(fileno=os.dup(connection.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
+        except (OSError, psycopg.Error):
+            pass  # it has just ended
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+def explain(problem: BaseException) -> str:
+    """The text of a database error with what to do about it."""
+    text = str(problem).strip()
+    if not isinstance(problem, psycopg.Error):
+        return text
+    match problem.sqlstate:
+        case "42883" | "3F000" | "42P01":
+            return f"{text}: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`"
+        case "42501":
+            return f"{text}: grant the role the queue"
+    if problem.diag.message_hint and problem.diag.message_hint not in text:
+        return f"{text}: {problem.diag.message_hint}"
+    return text
+
+
+def refuses_data(problem: BaseException) -> str | None:
+    """The SQLSTATE when the database refused what a call carried, so that repeating it is useless."""
+    state = problem.sqlstate if isinstance(problem, psycopg.Error) else None
+    if state and (state == "PW016" or state[:2] in ("22", "54")):
+        return state
+    return None

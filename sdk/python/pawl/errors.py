@@ -1,0 +1,166 @@
+"""What handlers raise, why a step's work may no longer be wanted, and what the client raises."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .task import Task
+
+# Types of failures that the worker itself finds.
+INVALID_INPUT = "invalid_input"
+INVALID_RESULT = "invalid_result"
+UNKNOWN_HANDLER = "unknown_handler"
+NOT_COMMITTED = "transaction_not_committed"
+
+
+class PawlError(Exception):
+    """The root of this package's errors."""
+
+
+class Failed(PawlError):
+    """Raised by a handler: the attempt has failed, and the step is tried again as often as its template says.
+
+    Any other exception means the same. This one names its ``type``: a short word by which failures are counted and told
+    apart. Without it the type is the name of the exception's class.
+    """
+
+    retryable = True
+    rejected = False
+    after = 0.0  # seconds
+
+    def __init__(self, message: str = "", *, type: str = "") -> None:  # noqa: A002
+        super().__init__(message)
+        self.type = type
+
+
+class Permanent(Failed):
+    """Raised by a handler: trying again will not cure it, the step fails at once."""
+
+    retryable = False
+
+
+class Rejected(Failed):
+    """Raised by a handler: it will not do this. The step fails at once, with status rejected."""
+
+    retryable = False
+    rejected = True
+
+
+class RetryAfter(Failed):
+    """Raised by a handler: try again, but not before a time has passed (seconds, or a timedelta)."""
+
+    def __init__(self, message: str = "", after: float | timedelta = 0, *, type: str = "") -> None:  # noqa: A002
+        super().__init__(message, type=type)
+        self.after = max(after.total_seconds() if isinstance(after, timedelta) else float(after), 0.0)
+
+
+class Interrupted(PawlError):
+    """Why the work on a step is no longer wanted: ``step.cause`` is one of its subclasses."""
+
+
+class Cancelled(Interrupted):
+    """The task or the step was ended by somebody else; the result will not count."""
+
+    def __init__(self) -> None:
+        super().__init__("the step was cancelled")
+
+
+class LeaseLost(Interrupted):
+    """The lease could not be extended in time; another worker has the step now or soon."""
+
+    def __init__(self) -> None:
+        super().__init__("the lease of the step is lost")
+
+
+class TimedOut(Interrupted):
+    """The step's timeout is over."""
+
+    def __init__(self) -> None:
+        super().__init__("the step's timeout is over")
+
+
+class Stopping(Interrupted):
+    """The worker stops and the grace period is over; an exception raised now hands the step back."""
+
+    def __init__(self) -> None:
+        super().__init__("the worker stops")
+
+
+class ConfigError(PawlError):
+    """A worker or client is set up wrongly; the text says what to write instead."""
+
+
+class InvalidBody(PawlError):
+    """JSON that the database would refuse: NUL characters, half surrogate pairs, NaN, too large, too deep."""
+
+
+class ClientError(PawlError):
+    """The root of what the client raises about tasks."""
+
+
+class UnknownTask(ClientError):
+    """There is no such task."""
+
+
+class WaitTimeout(ClientError, TimeoutError):
+    """The task has not ended within the time that wait was given. The task goes on."""
+
+
+class RequestError(ClientError):
+    """A request was refused. ``details`` is the engine's answer."""
+
+    def __init__(self, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = details or {}
+
+    @property
+    def existing_execution_id(self) -> str | None:
+        """The id of the task that exists, when that is why."""
+        return self.details.get("existing_execution_id")
+
+
+class InvalidRequest(RequestError):
+    """The request cannot be fulfilled: no such template, an input that does not fit its schema, no key where one is needed."""
+
+
+class TaskAlreadyExists(RequestError):
+    """A task with this key is pending or running, and the request said ``on_duplicate="reject"``."""
+
+
+class TaskAlreadyCompleted(RequestError):
+    """A task with this key has completed, and the request said ``on_duplicate="reject"``."""
+
+
+class TaskInputMismatch(RequestError):
+    """A task with this key, or this request id, exists with another input."""
+
+
+REFUSALS: dict[str, type[RequestError]] = {
+    cls.__name__: cls for cls in (TaskAlreadyExists, TaskAlreadyCompleted, TaskInputMismatch, InvalidRequest)
+}
+
+
+class TaskEnded(ClientError):
+    """A task that was waited for has ended, and not as completed. ``task`` is what is known of it."""
+
+    def __init__(self, task: Task) -> None:
+        error = task.error or {}
+        super().__init__(f"task {task.task_id} {task.status}: {error.get('type', '')} {error.get('message', '')}".rstrip(": "))
+        self.task = task
+
+
+class TaskFailed(TaskEnded):
+    """The task has failed."""
+
+
+class TaskCancelled(TaskEnded):
+    """The task was cancelled."""
+
+
+class TaskTimedOut(TaskEnded):
+    """The task's timeout is over."""
+
+
+ENDS: dict[str, type[TaskEnded]] = {"failed": TaskFailed, "cancelled": TaskCancelled, "timed_out": TaskTimedOut}

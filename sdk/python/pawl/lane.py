@@ -1,0 +1,304 @@
+"""One queue's way through the worker: its thread talks to the database, one call at a time."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from .codec import clean
+from .database import Database, explain, refuses_data
+from .delivery import MAX_ERROR_TEXT, Delivery, Outcome
+from .errors import INVALID_RESULT, UNKNOWN_HANDLER, Failed, LeaseLost
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+LINGER = 0.001  # seconds that the first ended handler waits for others to be reported with, while others are at work
+MAX_REPORTS = 200  # in one call
+MAX_REPORT_BYTES = 4 << 20
+MIN_BACKOFF, MAX_BACKOFF = 0.05, 5.0  # seconds between calls while they fail
+# When an emptied queue is looked at again: an announcement soon after another one is suppressed by the database, so what
+# it would have told is found by looking.
+LOOK_AGAIN = (0.005, 0.010, 0.040, 0.160, 0.640)
+UNKNOWN_DELIVERIES = 5  # so often is a step without a handler here left to other workers before it is reported as failed
+
+
+class Lane:
+    """Reports what has ended since the last call, and claims for the slots that are free. Its thread alone fills slots, so a
+    slot that it counts as free stays free until the claim is back."""
+
+    def __init__(self, worker: Worker, queue: str, slots: int, database: Database) -> None:
+        self.worker, self.queue, self.slots, self.database = worker, queue, slots, database
+        self.log: logging.Logger = worker.log
+        self.thread = threading.Thread(target=self._converse, name=f"pawl-{queue}", daemon=True)
+        self.changed = threading.Condition()
+        # What follows is guarded by changed.
+        self.held: dict[int, Delivery] = {}  # claimed, and neither reported nor given back
+        self.running = 0  # handlers at work
+        self.ended: list[Outcome] = []  # of handlers that returned, not reported yet
+        self.ended_at = 0.0  # when the first of them did
+        self.stopping = False  # no more claims
+        self.quitting = False  # wind up
+        self.woken = False
+        self.retry_at, self.backoff = 0.0, 0.0  # no call before this: the last one failed
+        # The thread's own.
+        self._look_at, self._looks = 0.0, 0
+        self._unknown: set[str] = set()
+
+    def wake(self) -> None:
+        """There may be work in the queue."""
+        with self.changed:
+            self.woken = True
+            if self.running < self.slots:
+                self.changed.notify()
+
+    def end(self, delivery: Delivery, result: str | None, problem: BaseException | None) -> None:
+        """Notes that a handler has returned, and frees its slot. Called by the handlers' threads."""
+        outcome = Outcome(delivery, result, problem)
+        if outcome.error and not outcome.give_back:
+            self._log_failure(outcome, problem)
+        with self.changed:
+            self.running -= 1
+            delivery.ended = True
+            if delivery.superseded:
+                pass  # the same message came to this worker again: one report for it, the later one
+            elif not outcome.give_back:  # else it stays held, and winding up releases it
+                if not self.ended:
+                    self.ended_at = time.monotonic()
+                self.ended.append(outcome)
+            if len(self.ended) in (1, MAX_REPORTS) or self.running == 0:
+                self.changed.notify()
+
+    def _log_failure(self, outcome: Outcome, problem: BaseException | None) -> None:
+        body, error = outcome.delivery.body, outcome.error or {}
+        self.log.info(
+            "running handler %s of task %s, step %s, attempt %s: %s, type %s, retryable %s", body["handler"], body["task_id"],
+            body["step"], body["attempt"], outcome.status, error["type"], error["retryable"],
+        )  # fmt: skip
+        if problem is not None and not isinstance(problem, Failed) and outcome.delivery.cause is None:
+            # Where it was raised, without its text: that may hold what is nobody's business.
+            self.log.info("handler %s raised %s at:\n%s", body["handler"], error["type"], "".join(traceback.format_tb(problem.__traceback__)))
+
+    def _converse(self) -> None:
+        try:
+            while True:
+                with self.changed:
+                    if self.quitting:
+                        break
+                    outcomes, quantity, wait = self._plan(time.monotonic())
+                    if not outcomes and not quantity:
+                        self.changed.wait(wait)
+                        continue
+                self._talk(outcomes, quantity)
+            self._wind_up()
+        except Exception:
+            self.log.exception("queue %s: the worker has a bug, it works on this queue no longer", self.queue)
+            self.worker.crashed()
+        finally:
+            self.database.close()
+
+    def _plan(self, now: float) -> tuple[list[Outcome], int, float]:
+        """What to say now, or how long to wait. The caller holds changed."""
+        if now < self.retry_at:
+            return [], 0, self.retry_at - now
+        if self.woken:
+            self.woken, self._look_at, self._looks = False, 0.0, 0
+        free = 0 if self.stopping else self.slots - self.running
+        wait, ripe = 3600.0, False
+        if self.ended:
+            wait = self.ended_at + LINGER - now
+            ripe = wait <= 0 or self.running == 0 or len(self.ended) >= MAX_REPORTS
+        due = free > 0 and self._look_at <= now
+        if not ripe and not due:
+            return [], 0, min(wait, self._look_at - now) if free > 0 else wait
+        outcomes = self._take_ended()
+        return outcomes, 0 if self.ended else max(free, 0), 0.0  # with a backlog of reports, reporting comes first
+
+    def _take_ended(self) -> list[Outcome]:
+        count, size = 0, 0
+        for outcome in self.ended[:MAX_REPORTS]:
+            size += len(outcome.report)
+            if count and size > MAX_REPORT_BYTES:
+                break
+            count += 1
+        taken, self.ended = self.ended[:count], self.ended[count:]
+        return taken
+
+    def _talk(self, outcomes: list[Outcome], quantity: int) -> None:
+        """One call, and what follows from its answer. What could not be said is said again: every call can be repeated
+        blindly, a report that had arrived after all is not accepted twice."""
+        began, reported, claimed = time.monotonic(), [], []
+        reports = f"[{','.join(outcome.report for outcome in outcomes)}]"
+        try:
+            if not outcomes:
+                claimed = self.database.call("select pawl.claim_steps(%s, %s, %s)::text", (self.queue, quantity, self.worker.name))
+            elif not quantity:
+                reported = self._report(reports)
+            else:
+                answer = self.database.call("select pawl.report_and_claim_steps(%s, %s::text::jsonb, %s, %s)::text",
+                    (self.queue, reports, quantity, self.worker.name))  # fmt: skip
+                reported, claimed = answer["reported"], answer["claimed"]
+        except (psycopg.Error, OSError) as problem:
+            if outcomes and refuses_data(problem):
+                self._report_one_by_one(outcomes)
+            else:
+                self._failed(outcomes, problem)
+            return
+        self._recovered()
+        self._settle(outcomes, reported)
+        if quantity:
+            self._found(quantity, len(claimed), time.monotonic())
+            self._begin(claimed, began)
+
+    def _report(self, reports: str) -> list[dict[str, Any]]:
+        return self.database.call("select pawl.report_steps(%s, %s::text::jsonb, %s)::text", (self.queue, reports, self.worker.name))
+
+    def _found(self, asked: int, got: int, now: float) -> None:
+        if got >= asked:  # there may be more
+            self._look_at, self._looks = 0.0, 0
+            return
+        if got:
+            self._looks = 0
+        if self._looks < len(LOOK_AGAIN):
+            self._look_at = now + LOOK_AGAIN[self._looks]
+            self._looks += 1
+        else:
+            self._look_at = now + self.worker.idle()
+
+    def _settle(self, outcomes: list[Outcome], answers: list[dict[str, Any]]) -> None:
+        late = {answer["msg_id"] for answer in answers if not answer["accepted"]}
+        with self.changed:
+            for outcome in outcomes:
+                delivery = outcome.delivery
+                if self.held.get(delivery.msg_id) is delivery:
+                    del self.held[delivery.msg_id]
+                if delivery.msg_id in late and not delivery.in_transaction:
+                    self.log.info("reporting step %s of task %s, attempt %s: too late, the result does not count",
+                        delivery.body["step"], delivery.body["task_id"], delivery.body["attempt"])  # fmt: skip
+
+    def _failed(self, outcomes: list[Outcome], problem: BaseException) -> None:
+        with self.changed:
+            if outcomes and not self.ended:
+                self.ended_at = time.monotonic()
+            self.ended = outcomes + self.ended
+            first = self.backoff == 0
+            self.backoff = min(max(2 * self.backoff, MIN_BACKOFF), MAX_BACKOFF)
+            self.retry_at = time.monotonic() + self.backoff
+        level = logging.WARNING if first else logging.DEBUG
+        self.log.log(level, "queue %s: calling the database failed, trying again: %s", self.queue, explain(problem))
+
+    def _recovered(self) -> None:
+        if self.backoff:
+            self.log.info("queue %s: the database answers again", self.queue)
+            with self.changed:
+                self.backoff, self.retry_at = 0.0, 0.0
+
+    def _report_one_by_one(self, outcomes: list[Outcome]) -> None:
+        """Finds the report that the database refuses, and reports a failure in its place."""
+        for i, outcome in enumerate(outcomes):
+            try:
+                try:
+                    answer = self._report(f"[{outcome.report}]")
+                except psycopg.Error as problem:
+                    if not (code := refuses_data(problem)):
+                        raise
+                    body = outcome.delivery.body
+                    self.log.error("reporting step %s of task %s, handler %s: the database refuses the result (SQLSTATE %s), a failure is reported in its place",
+                        body["step"], body["task_id"], body["handler"], code)  # fmt: skip
+                    outcome.fail("failed", {"type": INVALID_RESULT, "retryable": False, "message":
+                        f"the database refuses the result (SQLSTATE {code}): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store"})  # fmt: skip
+                    answer = self._report(f"[{outcome.report}]")
+            except (psycopg.Error, OSError) as problem:
+                self._failed(outcomes[i:], problem)
+                return
+            self._settle([outcome], answer)
+
+    def _begin(self, claimed: list[dict[str, Any]], asked: float) -> None:
+        """Starts the handlers of what was claimed. asked is when the claim was sent: the leases began after it."""
+        back: list[Delivery] = []
+        foreign: list[Delivery] = []
+        for body in claimed:
+            delivery = Delivery(body, self.queue, self.worker.name)
+            handler = self.worker.handlers.get(body["handler"])
+            with self.changed:
+                if before := self.held.get(delivery.msg_id):  # its lease was over, and it came back to us
+                    before.superseded = True
+                    self.ended = [outcome for outcome in self.ended if outcome.delivery is not before]
+                if self.stopping:
+                    back.append(delivery)
+                elif handler is None and delivery.read_ct < UNKNOWN_DELIVERIES:
+                    foreign.append(delivery)
+                elif handler is None:
+                    delivery.ended = True
+                    self.held[delivery.msg_id] = delivery
+                    self.ended_at = time.monotonic()
+                    self.ended.append(self._unknown_handler(delivery))
+                else:
+                    delivery.lease_from, delivery.beat_at = asked, asked + delivery.lease / 3
+                    delivery.deadline = asked + delivery.timeout if delivery.timeout > 0 else 0.0
+                    self.held[delivery.msg_id] = delivery
+                    self.running += 1
+            if before:
+                before.cancel(LeaseLost())
+            if handler is not None and not self.stopping and self.held.get(delivery.msg_id) is delivery:
+                self.worker.start_handler(handler, delivery, self.end)
+        self._give_back(back)
+        self._put_back(foreign)
+
+    def _unknown_handler(self, delivery: Delivery) -> Outcome:
+        outcome = Outcome(delivery, None, None)
+        names = ", ".join(sorted(self.worker.handlers))
+        text = f"no worker on queue {self.queue!r} took handler {delivery.body['handler']!r} in {delivery.read_ct} deliveries; this one has {names}"
+        outcome.fail("failed", {"type": UNKNOWN_HANDLER, "retryable": True, "message": clean(text, MAX_ERROR_TEXT)})
+        return outcome
+
+    def _give_back(self, back: list[Delivery]) -> None:
+        """Makes steps visible to other workers at once."""
+        if not back:
+            return
+        try:
+            self.database.call("select pawl.release_steps(%s, %s::text::jsonb, %s)::text",
+                (self.queue, json.dumps([delivery.fence for delivery in back]), self.worker.name))  # fmt: skip
+        except (psycopg.Error, OSError) as problem:
+            self.log.warning("giving %s steps back failed, they come back when their leases end: %s", len(back), explain(problem))
+
+    def _put_back(self, foreign: list[Delivery]) -> None:
+        """Leaves steps without a handler here to other workers, each time for longer."""
+        for delivery in foreign:
+            name = delivery.body["handler"]
+            if name not in self._unknown:
+                self._unknown.add(name)
+                self.log.warning("queue %s: this worker has no handler %r, the step is left to other workers; it has %s; give handlers of different workers different queues",
+                    self.queue, name, ", ".join(sorted(self.worker.handlers)))  # fmt: skip
+            try:
+                self.database.call("select pawl.extend_leases(%s, %s::text::jsonb, %s, %s)::text",
+                    (self.queue, json.dumps([delivery.fence]), 1000 * delivery.read_ct, self.worker.name))  # fmt: skip
+            except (psycopg.Error, OSError) as problem:
+                self.log.warning("putting a step back failed, it comes back when its lease ends: %s", explain(problem))
+
+    def _wind_up(self) -> None:
+        """Reports what has ended and gives back the rest. The last thing that the thread does."""
+        while True:
+            with self.changed:
+                outcomes = self._take_ended()
+                pause = self.retry_at - time.monotonic()
+            if not outcomes:
+                break
+            if pause > 0:
+                self.worker.dead.wait(pause)
+            if self.worker.dead.is_set():
+                self.log.warning("stopping: some results could not be reported, their steps come back when their leases end")
+                break
+            self._talk(outcomes, 0)
+        with self.changed:
+            back = list(self.held.values())
+            self.held.clear()
+        if back:
+            self.log.info("stopping: giving %s unfinished steps back", len(back))
+        self._give_back(back)
