@@ -4,6 +4,6 @@
 -- raises: PW010 for a queue that nothing names, PW023.
 create or replace function pawl.pause_queue(queue text, actor text, reason text) returns jsonb language plpgsql as $$
 begin
-  perform pawl.check_step_queue(queue);
+  perform pawl.check_known_queue(queue);
   return pawl.configure_queue(queue, '{"paused": true}', actor, reason);
 end $$;

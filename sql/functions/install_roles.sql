@@ -1,0 +1,45 @@
+-- does: makes the four roles of the project, without login, and gives each the least it needs in this database. Grant them
+--   to your own: pawl_producer sends requests, pawl_worker claims and reports on the queues it was granted (grant_queue),
+--   pawl_operator reads everything and calls the operator functions, pawl_orchestrator runs the engine. Functions for
+--   workers and operators run with the owner's rights from then on. May be repeated.
+-- called by: an owner, once; refresh_roles after every write of functions.
+-- locks: catalog rows.
+-- raises: 42501 when the caller may not create roles.
+create or replace function pawl.install_roles() returns void language plpgsql as $$
+declare
+  role text;
+  f record;
+begin
+  foreach role in array array['pawl_producer', 'pawl_worker', 'pawl_operator', 'pawl_orchestrator'] loop
+    begin
+      if not exists (select from pg_roles r where r.rolname = role) then
+        execute format('create role %I nologin', role);
+      end if;
+    exception when duplicate_object or unique_violation then
+      null; -- another database's installation was quicker: roles belong to the server
+    end;
+  end loop;
+  revoke execute on all functions in schema pawl, pawl_queues from public;
+  grant usage on schema pgmq to pawl_producer, pawl_orchestrator;
+  grant insert, select (msg_id) on pgmq.q_orchestration_task_requests to pawl_producer;
+  grant usage on schema pawl to pawl_worker, pawl_operator, pawl_orchestrator;
+  for f in select * from pawl.role_functions() loop
+    execute format('alter function %s security definer', f.signature);
+    execute format('alter function %s set search_path = %s', f.signature,
+      case f.name when 'register_entity' then 'public, pg_temp' else 'pg_catalog, pg_temp' end);
+    execute format('grant execute on function %s to %I', f.signature, f.role);
+  end loop;
+  grant select on all tables in schema pawl to pawl_operator;
+  alter default privileges in schema pawl grant select on tables to pawl_operator;
+
+  grant usage on schema pawl_queues to pawl_orchestrator;
+  grant select, insert, update, delete on all tables in schema pawl, pgmq to pawl_orchestrator;
+  grant usage, select, update on all sequences in schema pawl, pawl_queues, pgmq to pawl_orchestrator;
+  grant execute on all functions in schema pawl, pawl_queues to pawl_orchestrator;
+  revoke execute on function pawl.install_roles(), pawl.refresh_roles() from pawl_orchestrator;
+  alter default privileges in schema pgmq grant select, insert, update, delete on tables to pawl_orchestrator;
+  alter default privileges in schema pgmq grant usage, select, update on sequences to pawl_orchestrator;
+  alter default privileges in schema pawl grant select, insert, update, delete on tables to pawl_orchestrator;
+  alter default privileges in schema pawl_queues grant usage, select, update on sequences to pawl_orchestrator;
+  alter default privileges in schema pawl_queues grant execute on functions to pawl_orchestrator;
+end $$;
