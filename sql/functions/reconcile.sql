@@ -1,0 +1,40 @@
+-- does: one page of the search for open work that nobody will move. Goes over the tasks by key, all instances sharing one
+--   place; at the end of a pass it looks through the step queues and step keys, and begins again. An attempt without its
+--   message is ended as a crash, in a later pass, unless its result was on the way (reconcile_attempts); a task that does not
+--   follow from its steps is settled (reconcile_tasks). Returns {busy} when another instance is at it, else {scanned, noted,
+--   repaired: {engine, foreign}, ended, absorbed, wrapped}: engine means a defect of Pawl, foreign a worker that lost a message.
+-- called by: every orchestrator, a page per tick. grace: how long a step or task must have been idle.
+-- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps.
+-- raises: nothing of its own.
+create or replace function pawl.reconcile(processor text default null, page int default 1000, grace interval default '1 minute')
+returns jsonb language plpgsql as $$
+declare
+  place pawl.reconciler;
+  seen uuid[];
+  open uuid[];
+  attempts record;
+  queues jsonb := '{"ended": 0, "absorbed": 0}';
+  engine int;
+  wrapped boolean;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('pawl.reconcile'), 0) then
+    return '{"busy": true}';
+  end if;
+  perform set_config('pawl.processor', coalesce(processor, ''), true);
+  select * into place from pawl.reconciler;
+  seen := array(select t.task_id from pawl.tasks t where t.task_id > place.after_task order by t.task_id limit page);
+  open := array(select t.task_id from pawl.tasks t where t.task_id = any (seen) and not pawl.is_final(t.state));
+  wrapped := cardinality(seen) < page;
+
+  delete from pawl.reconciler_notes n where n.task_id = any (seen) and not n.task_id = any (open);
+  attempts := pawl.reconcile_attempts(open, place.pass, grace);
+  engine := pawl.reconcile_tasks(open, grace);
+  if wrapped then
+    queues := pawl.reconcile_queues(grace);
+    perform pawl.reconcile_step_keys(page);
+  end if;
+  update pawl.reconciler r set pass = r.pass + wrapped::int,
+    after_task = case when wrapped then '00000000-0000-0000-0000-000000000000' else seen[page] end;
+  return queues || jsonb_build_object('scanned', cardinality(seen), 'noted', attempts.noted, 'wrapped', wrapped,
+    'repaired', jsonb_build_object('engine', engine, 'foreign', attempts.repaired));
+end $$;

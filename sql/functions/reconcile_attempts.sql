@@ -1,0 +1,54 @@
+-- does: notes attempts without a message, and ends as a crash those that an earlier pass has noted, that are unchanged, and
+--   whose result cannot be on its way: no message at or below the noted id is left in the results queue, visible or not.
+-- called by: reconcile.
+-- locks: tasks, skip locked, then their steps.
+-- raises: nothing of its own.
+create or replace function pawl.reconcile_attempts(tasks uuid[], pass bigint, grace interval, out noted int, out repaired int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  at timestamptz := pawl.now();
+  this_pass bigint := pass;
+  issued bigint := coalesce(pg_sequence_last_value(pg_get_serial_sequence('pgmq.q_orchestration_step_results', 'msg_id')::regclass), 0);
+  oldest bigint := (select min(q.msg_id) from pgmq.q_orchestration_step_results q);
+  due pawl.reconciler_notes[];
+  free uuid[];
+  results pawl.step_result[];
+begin
+  with lost as materialized (select * from pawl.lost_attempts(tasks, grace)),
+  gone as (
+    delete from pawl.reconciler_notes n where n.task_id = any (tasks) and not exists (select from lost l
+      where l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision)),
+  fresh as (
+    insert into pawl.reconciler_notes (task_id, step, index, attempt, revision, results_msg_id, pass, noted_at)
+    select l.task_id, l.step, l.index, l.attempt, l.revision, issued, this_pass, at from lost l
+    where not exists (select from pawl.reconciler_notes n
+      where n.task_id = l.task_id and n.step = l.step and n.index = l.index and n.attempt = l.attempt and n.revision = l.revision)
+    on conflict do nothing
+    returning 1)
+  select (select count(*) from fresh), (select array_agg(n) from pawl.reconciler_notes n join lost l
+    on l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision
+    where n.pass < this_pass and (oldest is null or oldest > n.results_msg_id))
+  into noted, due;
+  repaired := 0;
+  if due is null then
+    return;
+  end if;
+  free := array(select t.task_id from pawl.tasks t where t.task_id = any (array(select d.task_id from unnest(due) d))
+    and not pawl.is_final(t.state) order by t.task_id for no key update skip locked);
+  results := array(
+    select (s.task_id, s.step, s.index, s.attempt, 'failed', null, jsonb_build_object('type', 'crash', 'retryable', true,
+      'message', 'its message disappeared without a result'), s.worker, null)::pawl.step_result
+    from unnest(due) d join pawl.steps s on s.task_id = d.task_id and s.step = d.step and s.index = d.index
+      and s.attempt = d.attempt and s.revision = d.revision and s.state in ('enqueued', 'in_progress')
+    where d.task_id = any (free));
+  if cardinality(results) = 0 then
+    return;
+  end if;
+  insert into pawl.repairs (kind, cause, task_id, step, index, attempt, at)
+  select 'lost_message', 'foreign', r.task_id, r.step, r.index, r.attempt, at from unnest(results) r;
+  delete from pawl.reconciler_notes n using unnest(results) r
+  where n.task_id = r.task_id and n.step = r.step and n.index = r.index;
+  perform pawl.settle_results(results);
+  repaired := cardinality(results);
+end $$;

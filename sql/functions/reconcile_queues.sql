@@ -1,0 +1,47 @@
+-- does: what no claim does on queues that only PGMQ workers read: ends attempts whose message was delivered max_deliveries
+--   times and is visible again, and absorbs messages of attempts that have ended. Up to 1,000 messages of each queue with at
+--   most 100,000.
+-- called by: reconcile, once a pass.
+-- locks: messages, skip locked.
+-- raises: nothing.
+create or replace function pawl.reconcile_queues(grace interval) returns jsonb language plpgsql as $$
+declare
+  name text;
+  depth int;
+  one record;
+  s pawl.steps;
+  ended int := 0;
+  absorbed int := 0;
+begin
+  for name in select q.queue from pawl.queues q where not q.engine order by 1 loop
+    execute format('select count(*) from (select from pgmq.%I limit 100001) m', 'q_' || name) into depth;
+    continue when depth = 0 or depth > 100000;
+    for one in execute format($q$
+      select m.msg_id, m.read_ct, x.task_id, m.message->>'step' as step, coalesce(m.message->>'index', '0')::int as index,
+        (m.message->>'attempt')::int as attempt, s.task_id is not null as current
+      from pgmq.%I m
+      cross join lateral (select pawl.as_uuid(m.message->>'task_id') as task_id) x
+      left join pawl.steps s on s.task_id = x.task_id and s.step = m.message->>'step'
+        and s.index::text = coalesce(m.message->>'index', '0') and s.attempt::text = m.message->>'attempt'
+        and s.state in ('enqueued', 'in_progress')
+      where x.task_id is not null and m.vt <= clock_timestamp() and m.message->>'attempt' ~ '^\d{1,9}$'
+        and coalesce(m.message->>'index', '0') ~ '^\d{1,9}$'
+        and case when s.task_id is null then m.enqueued_at < clock_timestamp() - $1
+          else m.read_ct >= coalesce((m.headers->>'max_deliveries')::int, 10) end
+        and not exists (select from pawl.entity_claims c where c.task_id = x.task_id and c.step = m.message->>'step')
+      order by m.msg_id limit 1000 for update of m skip locked $q$, 'q_' || name) using grace
+    loop
+      execute format('delete from pgmq.%I m where m.msg_id = $1', 'q_' || name) using one.msg_id;
+      if one.current then
+        select * into s from pawl.steps x where x.task_id = one.task_id and x.step = one.step and x.index = one.index;
+        perform pawl.send_crash_result(s, format('delivered %s times without a result', one.read_ct));
+        ended := ended + 1;
+      else
+        insert into pawl.absorbed (queue, msg_id, task_id, step, index, attempt, reason)
+        values (name, one.msg_id, one.task_id, one.step, one.index, one.attempt, 'stale message');
+        absorbed := absorbed + 1;
+      end if;
+    end loop;
+  end loop;
+  return jsonb_build_object('ended', ended, 'absorbed', absorbed);
+end $$;
