@@ -164,7 +164,7 @@ func (f *deadFilter) json(ids []string) (string, error) {
 		filter["queue"] = f.queue
 	}
 	if f.reason != "" {
-		filter["reason_like"] = f.reason
+		filter["reason"] = f.reason
 	}
 	if f.olderThan > 0 {
 		filter["before"] = time.Now().Add(-f.olderThan).UTC().Format(time.RFC3339Nano)

@@ -183,7 +183,7 @@ func waitFinal(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) error {
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return fmt.Errorf("waiting for task %s: %w", id, context.Cause(ctx))
+			return fmt.Errorf("waiting for task %s, which goes on: %w", id, context.Cause(ctx))
 		case err == nil:
 			pause = 5 * time.Millisecond
 		case look.Err() != nil:

@@ -51,6 +51,7 @@ func notFoundf(hint, format string, args ...any) error {
 var sqlCodes = map[string]int{
 	"PW001": ExitRefused, "PW010": ExitUsage, "PW011": ExitRefused, "PW012": ExitRefused, "PW016": ExitUsage,
 	"PW020": ExitNotFound, "PW021": ExitRefused, "PW022": ExitRefused, "PW023": ExitUsage,
+	"PW024": ExitUsage, "PW030": ExitRefused, "PW031": ExitRefused, "PW032": ExitRefused,
 }
 
 // classify gives every error its code and hint; what a command already classified stays.
@@ -63,7 +64,9 @@ func classify(err error) *failure {
 	var unreachable *pgconn.ConnectError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{code: ExitTimeout, err: err}
+		return &failure{code: ExitTimeout, err: err, hint: "The time given with --timeout is over."}
+	case errors.Is(err, context.Canceled):
+		return &failure{code: ExitFailed, err: err, hint: "Interrupted."}
 	case errors.As(err, &unreachable):
 		return &failure{code: ExitUnavailable, err: err, hint: hintNoDatabase}
 	case errors.Is(err, migrate.ErrDatabaseOlder):

@@ -110,7 +110,7 @@ func (r *run) readFacts(ctx context.Context) (facts, error) {
 		{`select count(*), count(*) filter (where queue = 'orchestration_task_requests') from pawl.dead_letters`, []any{&f.deadLetters, &f.refusedEarly}},
 		{`select coalesce(sum(m.queue_length), 0) from pawl.queues q, pgmq.metrics(q.queue) m`, []any{&f.messages}},
 		{`select deadlocks from pg_stat_database where datname = current_database()`, []any{&f.deadlocks}},
-		{`select count(*) from pawl.audit where event like 'repair%'`, []any{&f.repairs}},
+		{`select count(*) from pawl.repairs`, []any{&f.repairs}},
 	} {
 		if err := r.pool.QueryRow(ctx, q.sql).Scan(q.to...); err != nil {
 			return f, fmt.Errorf("reading what happened: %w", err)

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/internal/pgtest"
+)
+
+func TestMigrateBringsAnEmptyDatabaseAndIsIdempotent(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t, url: pgtest.EmptyURL(t)}
+	before := s.run("task", "list")
+	require.Equal(t, ExitUnavailable, before.code)
+	require.Contains(t, before.err, "run: pawl migrate")
+	require.Equal(t, ExitUnavailable, s.run("migrate", "--check").code)
+	require.Contains(t, s.ok("migrate"), "applied 0001_schema.sql")
+	require.Contains(t, s.ok("migrate"), "nothing to do")
+	s.ok("migrate", "--check")
+	require.Contains(t, s.ok("task", "list"), "No such tasks.")
+}
+
+func TestNoDatabaseSaysHowToGetOne(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t, url: "postgres://postgres@127.0.0.1:1/none"}
+	o := s.run("task", "list")
+	require.Equal(t, ExitUnavailable, o.code)
+	require.Contains(t, o.err, "pawl dev")
+	require.Contains(t, o.err, "PAWL_DATABASE_URL")
+	s.url = "postgres://user:secret@:x/"
+	o = s.run("task", "list")
+	require.Equal(t, ExitUsage, o.code)
+	require.NotContains(t, o.err, "secret")
+}
+
+func TestErrorsAreObjectsWithJSON(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	o := s.run("task", "show", "0190aaaa", "--json")
+	require.Equal(t, ExitNotFound, o.code)
+	var e struct {
+		Error    string `json:"error"`
+		ExitCode int    `json:"exit_code"`
+		Hint     string `json:"hint"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.err), &e))
+	require.Equal(t, ExitNotFound, e.ExitCode)
+	require.NotEmpty(t, e.Hint)
+}
+
+func TestUnknownCommandsAndFlagsAreUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"tsak"}, {"task", "list", "--stat", "x"}, {"task", "show"}, {"version", "extra"}} {
+		var out, errs bytes.Buffer
+		require.Equal(t, ExitUsage, Run(context.Background(), args, Streams{Out: &out, Err: &errs}), args)
+		require.Contains(t, errs.String(), "pawl --help", args)
+	}
+}
+
+// Every command explains itself, with an example that uses flags it has.
+func TestHelpTeaches(t *testing.T) {
+	t.Parallel()
+	a := &app{}
+	walkCommands(a.root(), func(c *cobra.Command) {
+		if c.Hidden || c.Name() == "help" {
+			return
+		}
+		require.NotEmpty(t, c.Short, c.CommandPath())
+		if c.HasSubCommands() {
+			return
+		}
+		require.NotEmpty(t, c.Example, c.CommandPath())
+		for _, line := range strings.Split(c.Example, "\n") {
+			require.Regexp(t, `^  (pawl|cat) `, line, c.CommandPath())
+		}
+		require.NotNil(t, c.RunE, c.CommandPath())
+	})
+}
+
+func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		walkCommands(sub, visit)
+	}
+}
+
+func TestVersionPrints(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t}
+	require.Regexp(t, `^pawl .* SQL functions \d+`, s.ok("version"))
+	require.NotEmpty(t, decode[versionOutput](s, "version").Go)
+}
+
+func TestDevRunsEverythingAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out, errs safeBuffer
+	ended := make(chan int, 1)
+	go func() { ended <- Run(ctx, []string{"dev", "--json"}, Streams{Out: &out, Err: &errs}) }()
+	var started struct {
+		URL string `json:"database_url"`
+	}
+	require.Eventually(t, func() bool { return json.Unmarshal([]byte(out.String()), &started) == nil }, deadline, deadline/600, errs.String())
+	s := &shell{t: t, url: started.URL}
+	task := decode[taskDetail](s, "submit", "shop/fulfil_order", "--wait", "--input",
+		`{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}`)
+	require.Equal(t, "complete", task.State)
+	folder := s.sql("show data_directory")
+	require.DirExists(t, folder)
+	stop()
+	require.Equal(t, ExitOK, <-ended, errs.String())
+	require.NoDirExists(t, folder)
+	file, err := devFile()
+	require.NoError(t, err)
+	text, err := os.ReadFile(file)
+	require.True(t, err != nil || !strings.Contains(string(text), started.URL), "the address stays behind")
+}
