@@ -54,8 +54,10 @@ type Config struct {
 	ProvenPoll time.Duration
 	// HeartbeatEvery is the time between heartbeats of the processor. Default 5 s.
 	HeartbeatEvery time.Duration
-	// ReconcileEvery is the time between pages of the reconciler. Default 10 s.
+	// ReconcileEvery is the time between passes of the reconciler. Default 10 s.
 	ReconcileEvery time.Duration
+	// ReconcileGrace is how long work must have been idle before the reconciler looks at it. Default 1 m.
+	ReconcileGrace time.Duration
 	// SweepEvery is the time between sweeps of retention. Default 1 h.
 	SweepEvery time.Duration
 	// RestartMin and RestartMax bound the back-off between restarts of an actor that panics; it doubles from the one to
@@ -74,6 +76,7 @@ func (c Config) withDefaults() Config {
 	c.ProvenPoll = orDefault(c.ProvenPoll, 5*time.Second)
 	c.HeartbeatEvery = orDefault(c.HeartbeatEvery, 5*time.Second)
 	c.ReconcileEvery = orDefault(c.ReconcileEvery, 10*time.Second)
+	c.ReconcileGrace = orDefault(c.ReconcileGrace, time.Minute)
 	c.SweepEvery = orDefault(c.SweepEvery, time.Hour)
 	c.RestartMin = orDefault(c.RestartMin, 100*time.Millisecond)
 	c.RestartMax = max(orDefault(c.RestartMax, 30*time.Second), c.RestartMin)

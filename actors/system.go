@@ -75,6 +75,8 @@ func (s *System) addConsumers() {
 
 func (s *System) addRoutines() {
 	s.repeat("idle_poll", s.door(), (&idlePoll{environment: s.env, doors: s.doors}).run)
+	s.repeat("reconciler", s.door(), (&reconciler{environment: s.env}).run)
+	s.repeat("retention", s.door(), (&retention{environment: s.env}).run)
 	s.repeat("heartbeat", s.door(), (&heartbeat{environment: s.env}).run)
 }
 

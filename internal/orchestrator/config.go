@@ -20,6 +20,8 @@ type Config struct {
 	Listen string
 	// WorkerToken that workers must send to /v1/worker/. Default: none, the API is off.
 	WorkerToken string
+	// Park starts although entity claims of templates have no janitor, and lets these templates' requests wait.
+	Park bool
 
 	// Connections of the pool that works messages. Default 10.
 	Connections int
@@ -41,8 +43,10 @@ type Config struct {
 	ProvenPoll time.Duration
 	// HeartbeatEvery is the time between heartbeats. Default 5 s.
 	HeartbeatEvery time.Duration
-	// ReconcileEvery is the time between pages of the reconciler. Default 10 s.
+	// ReconcileEvery is the time between passes of the reconciler. Default 10 s.
 	ReconcileEvery time.Duration
+	// ReconcileGrace is how long work must have been idle before the reconciler looks at it. Default 1 m.
+	ReconcileGrace time.Duration
 	// SweepEvery is the time between sweeps of retention. Default 1 h.
 	SweepEvery time.Duration
 	// RestartMin and RestartMax bound the back-off of an actor that panics. Defaults 100 ms and 30 s.

@@ -59,6 +59,9 @@ func (o *Orchestrator) start(ctx context.Context) error {
 	if err := migrate.Check(ctx, o.pools.work); err != nil {
 		return err
 	}
+	if err := o.assertClaimsCovered(ctx, o.pools.work); err != nil {
+		return err
+	}
 	if o.tracing = o.config.Tracing; o.tracing == nil {
 		if o.tracing, err = telemetry.TracingFromEnvironment(ctx, "pawl-orchestrator"); err != nil {
 			return err
@@ -113,7 +116,7 @@ func (o *Orchestrator) actorsConfig(metrics *telemetry.Metrics) actors.Config {
 		Batch: o.config.Batch, BatchBytes: o.config.BatchBytes, VisibilityTimeout: o.config.VisibilityTimeout,
 		RequestLoops: o.config.RequestLoops, ResultLoops: o.config.ResultLoops, MaxDeliveries: o.config.MaxDeliveries,
 		IdlePoll: o.config.IdlePoll, ProvenPoll: o.config.ProvenPoll, HeartbeatEvery: o.config.HeartbeatEvery,
-		ReconcileEvery: o.config.ReconcileEvery, SweepEvery: o.config.SweepEvery,
+		ReconcileEvery: o.config.ReconcileEvery, ReconcileGrace: o.config.ReconcileGrace, SweepEvery: o.config.SweepEvery,
 		RestartMin: o.config.RestartMin, RestartMax: o.config.RestartMax,
 	}
 	if o.listener != nil {

@@ -32,14 +32,14 @@ select q.msg_id, q.read_ct, q.headers->>'traceparent'`
 
 // reads has the statement for each engine queue whose bodies stay in the database.
 var reads = map[string]string{
-	messaging.StepEnqueues:      quick + ` from quick, pawl_queues.read_orchestration_step_enqueues($1, $2, $3) q`,
-	messaging.StepResults:       quick + ` from quick, pawl_queues.read_orchestration_step_results($1, $2, $3) q`,
-	messaging.TaskFinalizations: quick + ` from quick, pawl_queues.read_orchestration_task_finalizations($1, $2, $3) q`,
+	messaging.StepEnqueues:      quick + ` from quick, unnest(pawl_queues.read_orchestration_step_enqueues($1, $2, $3)) q`,
+	messaging.StepResults:       quick + ` from quick, unnest(pawl_queues.read_orchestration_step_results($1, $2, $3)) q`,
+	messaging.TaskFinalizations: quick + ` from quick, unnest(pawl_queues.read_orchestration_task_finalizations($1, $2, $3)) q`,
 }
 
 // readRequests brings bodies of up to twice the limit: jsonb's text has blanks that the sender's need not have had.
 const readRequests = quick + `, case when octet_length(b.body) <= $4 then b.body end, octet_length(b.body)
-from quick, pawl_queues.read_orchestration_task_requests($1, $2, $3) q cross join lateral (select q.message::text) b(body)`
+from quick, unnest(pawl_queues.read_orchestration_task_requests($1, $2, $3)) q cross join lateral (select q.message::text) b(body)`
 
 // Read takes the next messages of an engine queue: R2's first transaction.
 func Read(ctx context.Context, db DB, queue string, bounds Bounds) ([]Message, error) {

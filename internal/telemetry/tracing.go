@@ -69,6 +69,14 @@ func exporterWanted() bool {
 // Enabled says whether spans go anywhere. What only serves spans can be left out otherwise.
 func (t *Tracing) Enabled() bool { return t != nil && t.provider != nil }
 
+// Provider of tracers, for parts that make spans of their own; one that makes none when tracing is off.
+func (t *Tracing) Provider() trace.TracerProvider {
+	if !t.Enabled() {
+		return noop.NewTracerProvider()
+	}
+	return t.provider
+}
+
 // Tracer of the engine's spans.
 func (t *Tracing) Tracer() trace.Tracer {
 	if !t.Enabled() {

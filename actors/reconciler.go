@@ -1,0 +1,33 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawl-dev/pawl/internal/store"
+)
+
+// reconciler looks for open work that nobody will move (R7), a page a tick. One instance at a time is at it; the pages of a
+// pass follow one another twenty times as fast as passes.
+type reconciler struct{ *environment }
+
+func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
+	page, err := store.Reconcile(ctx, r.config.Work, r.processor(), r.config.ReconcileGrace)
+	if err != nil {
+		return r.config.ReconcileEvery, err
+	}
+	r.config.Metrics.Repairs.WithLabelValues("engine").Add(float64(page.Repaired.Engine))
+	r.config.Metrics.Repairs.WithLabelValues("foreign").Add(float64(page.Repaired.Foreign))
+	if page.Repaired.Engine > 0 {
+		r.log().Error("repaired tasks that had come to a halt: a defect of Pawl, please report it; pawl.repairs says more",
+			"count", page.Repaired.Engine)
+	}
+	if page.Repaired.Foreign > 0 || page.Ended > 0 {
+		r.log().Warn("ended attempts that no worker reported: their messages were gone or delivered too often",
+			"gone", page.Repaired.Foreign, "delivered too often", page.Ended)
+	}
+	if page.Busy || page.Wrapped {
+		return r.config.ReconcileEvery, nil
+	}
+	return r.config.ReconcileEvery / 20, nil
+}

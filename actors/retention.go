@@ -1,0 +1,35 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/pawl-dev/pawl/internal/store"
+)
+
+// sweepPause between two batches leaves the tables to others.
+const sweepPause = 20 * time.Millisecond
+
+// retention sweeps away what is past its time, in small batches; every instance does, two share the work.
+type retention struct {
+	*environment
+	cursor json.RawMessage // of a sweep under way
+}
+
+func (r *retention) run(ctx context.Context) (time.Duration, error) {
+	swept, err := store.Sweep(ctx, r.config.Work, r.processor(), r.cursor)
+	if err != nil {
+		return 0, err
+	}
+	for kind, count := range map[string]int{"tasks": swept.Tasks, "steps": swept.Steps, "identities": swept.Identities,
+		"step_keys": swept.StepKeys, "records": swept.Old} {
+		r.config.Metrics.Swept.WithLabelValues(kind).Add(float64(count))
+	}
+	if swept.More {
+		r.cursor = swept.Cursor
+		return sweepPause, nil
+	}
+	r.cursor = nil
+	return r.config.SweepEvery, nil
+}
