@@ -19,10 +19,22 @@ func Bind(flags *pflag.FlagSet, target any) {
 		if s.wants() == "true or false" {
 			flags.Bool(s.Flag(), s.Default == "true", usage)
 		} else {
-			flags.String(s.Flag(), s.Default, usage)
+			flags.Var(&flagText{text: s.Default, kind: s.word()}, s.Flag(), usage)
 		}
 	}
 }
+
+// flagText keeps what a flag said for Load, which knows what it must be.
+type flagText struct{ text, kind string }
+
+// Set implements pflag.Value.
+func (f *flagText) Set(text string) error { f.text = text; return nil }
+
+// String implements pflag.Value.
+func (f *flagText) String() string { return f.text }
+
+// Type implements pflag.Value: the word for the value in the help.
+func (f *flagText) Type() string { return f.kind }
 
 // Sources are where Load looks, in this order: flags that were given, variables that are not empty, the file, the
 // defaults.

@@ -143,6 +143,19 @@ func (s Setting) setTOML(value any) error {
 	return fmt.Errorf("write %s", s.wants())
 }
 
+// word for the setting's value in the help.
+func (s Setting) word() string {
+	switch {
+	case s.kind == durationType:
+		return "duration"
+	case s.kind.Kind() == reflect.String:
+		return "text"
+	case s.kind.Kind() == reflect.Slice:
+		return "list"
+	}
+	return "number"
+}
+
 // wants says how a file writes the setting.
 func (s Setting) wants() string {
 	switch {

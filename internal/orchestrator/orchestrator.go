@@ -172,7 +172,9 @@ func (o *Orchestrator) Stop(ctx context.Context) error {
 		if err := o.tracing.Shutdown(grace); err != nil {
 			o.config.Logger.Warn("sending the last spans", "error", err)
 		}
-		o.config.Logger.Info("orchestrator stopped", "processor", o.processor.ID)
+		if o.actors != nil {
+			o.config.Logger.Info("orchestrator stopped", "processor", o.processor.ID)
+		}
 	})
 	return o.stopErr
 }
