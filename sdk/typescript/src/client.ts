@@ -1,0 +1,179 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+
+import type pg from "pg";
+
+import { connectionConfig, explain, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
+import { ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
+import { envelope, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
+import { taskColumns, taskFrom, type Task } from "./task.js";
+import { Waiter, type Decision, type Trail } from "./waiter.js";
+
+const queue = "orchestration_task_requests";
+
+/** What a client needs: a database. */
+export interface ClientConfig {
+  /** Leads to the database. Default: PAWL_DATABASE_URL, else a `pawl dev` that runs on this machine. */
+  databaseUrl?: string;
+  /** Instead of databaseUrl. It is left open. */
+  pool?: pg.Pool;
+  /** Who cancels, in the record of operators' commands. Default: this process's host and program. */
+  actor?: string;
+  /** false does without LISTEN, for transaction poolers: wait polls. Default true. */
+  listen?: boolean;
+}
+
+/** How to wait. */
+export interface WaitOptions {
+  /** Default: for ever. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/** A request that was sent. */
+export class Submission<Out = unknown> {
+  /** The id of the task that the request makes, unless it meets one that exists. */
+  readonly requestId: string;
+
+  constructor(
+    private readonly client: Client,
+    readonly trail: Trail,
+  ) {
+    this.requestId = trail.requestId;
+  }
+
+  /** Waits until an orchestrator has taken the request. Throws the RequestError when it was refused. */
+  decision(options?: WaitOptions): Promise<Decision> {
+    return this.client.decision(this, options);
+  }
+
+  /** Waits for the task's end and returns its result. Throws as Client.wait. */
+  wait(options?: WaitOptions): Promise<Out> {
+    return this.client.wait(this, options);
+  }
+}
+
+/** Submits tasks, waits for them, looks at them and cancels them. */
+export class Client {
+  private readonly pool: pg.Pool;
+  private readonly own: boolean;
+  private readonly waiter: Waiter;
+  private readonly actor: string;
+
+  constructor(config: ClientConfig = {}) {
+    if (config.pool && config.databaseUrl) throw new ConfigError("making client: give databaseUrl or pool, not both");
+    const name = `pawl-client-${hostname()}-${process.pid}-${randomBytes(2).toString("hex")}`;
+    const url = config.pool ? undefined : findUrl(config.databaseUrl);
+    this.own = !config.pool;
+    this.pool = config.pool ?? openPool(url!, name, 4);
+    this.actor = config.actor ?? `client at ${hostname()}`;
+    this.waiter = new Waiter(this.pool, url ? connectionConfig(url, name) : { ...this.pool.options }, config.listen !== false);
+  }
+
+  /** Asks for a task of a template, "namespace/name" or "namespace/name@version". Returns when the request is sent. */
+  async submit<Out = unknown>(template: string, input?: unknown, options: RequestOptions & SendOptions = {}): Promise<Submission<Out>> {
+    return (await this.send<Out>([envelope({ template }, input, options)], options.tx))[0]!;
+  }
+
+  /** Sends many requests for tasks of a template with one statement: all or none. */
+  async submitMany<Out = unknown>(template: string, requests: ({ input: unknown } & RequestOptions)[], options: SendOptions = {}): Promise<Submission<Out>[]> {
+    return this.send(requests.map(({ input, ...rest }) => envelope({ template }, input, rest)), options.tx);
+  }
+
+  /** Asks for a task of one step, which runs the handler: a plain background job. Returns when the request is sent. */
+  async enqueue<Out = unknown>(handler: string, input?: unknown, options: EnqueueOptions & SendOptions = {}): Promise<Submission<Out>> {
+    const { namespace, queue: place, ...rest } = options;
+    return (await this.send<Out>([envelope({ handler, namespace, queue: place }, input, rest)], options.tx))[0]!;
+  }
+
+  /**
+   * Waits for a task's end and returns its result. Throws TaskFailed, TaskCancelled or TaskTimedOut when it did not
+   * complete, a RequestError when the request was refused, WaitTimeout, UnknownTask.
+   */
+  async wait<Out = unknown>(what: Submission<Out> | string, options: WaitOptions = {}): Promise<Out> {
+    const of = typeof what === "string" ? { taskId: checkId(what) } : { trail: what.trail };
+    const { task } = await this.limited(of, options, `task ${typeof what === "string" ? what : what.requestId} has not ended`);
+    switch (task!.status) {
+      case "completed":
+        return task!.result as Out;
+      case "failed":
+        throw new TaskFailed(task!);
+      case "cancelled":
+        throw new TaskCancelled(task!);
+      case "timed_out":
+        throw new TaskTimedOut(task!);
+    }
+    throw new TaskEnded(task!);
+  }
+
+  /** Waits until an orchestrator has taken the request. Throws the RequestError when it was refused. */
+  async decision(submission: Submission<any>, options: WaitOptions = {}): Promise<Decision> {
+    const of = { trail: submission.trail, decisionOnly: true };
+    const { decision } = await this.limited(of, options, `no orchestrator has taken request ${submission.requestId}`);
+    return decision!;
+  }
+
+  /** Reads a task. Throws UnknownTask. */
+  async get<Out = unknown>(taskId: string): Promise<Task<Out>> {
+    const found = await rows(this.pool, `select ${taskColumns} from pawl.tasks t where t.task_id = $1`, [checkId(taskId)]);
+    if (found.length === 0) throw new UnknownTask(`reading task ${taskId}: there is no such task, or its retention is over`);
+    return taskFrom<Out>(found[0]);
+  }
+
+  /** Ends an open task as cancelled; running handlers hear of it. Throws UnknownTask, or NotPossible when it has ended otherwise. */
+  async cancel(taskId: string, reason: string, actor = this.actor): Promise<void> {
+    try {
+      await rows(this.pool, "select pawl.cancel_task($1::uuid, $2::text, $3::text)", [checkId(taskId), actor, reason]);
+    } catch (problem) {
+      switch (sqlState(problem)) {
+        case "PW020":
+          throw new UnknownTask(`cancelling task ${taskId}: there is no such task, or its retention is over`, { cause: problem });
+        case "PW021":
+          throw new NotPossible(`cancelling task ${taskId}: ${explain(problem)}`, { cause: problem });
+      }
+      throw problem;
+    }
+  }
+
+  /** Ends the client's connections; who waits then waits in vain. */
+  async close(): Promise<void> {
+    await this.waiter.close();
+    if (this.own) await this.pool.end();
+  }
+
+  private async send<Out>(envelopes: Envelope[], tx: Queryable | undefined): Promise<Submission<Out>[]> {
+    if (envelopes.length === 0) return [];
+    const values = [envelopes.map((e) => e.body), envelopes.map((e) => e.headers)];
+    const sql = `select s.msg_id::text,
+        coalesce((select max(absorbed_id) from pawl.absorbed), 0)::text as absorbed_id,
+        coalesce((select max(dead_letter_id) from pawl.dead_letters), 0)::text as dead_id
+      from pgmq.send_batch('${queue}', $1::text[]::jsonb[], $2::text[]::jsonb[]) with ordinality s(msg_id, n) order by s.n`;
+    const found = tx ? (await tx.query(sql, values)).rows : await rows(this.pool, sql, values);
+    return envelopes.map((e, i) => {
+      const { msg_id, absorbed_id, dead_id } = found[i];
+      return new Submission<Out>(this, { requestId: e.requestId, msgId: msg_id, absorbedId: absorbed_id, deadId: dead_id });
+    });
+  }
+
+  private async limited(of: { trail?: Trail; taskId?: string; decisionOnly?: boolean }, options: WaitOptions, late: string) {
+    const gone = new AbortController();
+    const leave = () => gone.abort(options.signal!.reason);
+    const timer =
+      options.timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => gone.abort(new WaitTimeout(`waiting: ${late} within ${options.timeoutMs} ms`)), options.timeoutMs);
+    if (options.signal?.aborted) leave();
+    options.signal?.addEventListener("abort", leave, { once: true });
+    try {
+      return await this.waiter.wait(of, gone.signal);
+    } finally {
+      clearTimeout(timer);
+      options.signal?.removeEventListener("abort", leave);
+    }
+  }
+}
+
+function checkId(taskId: string): string {
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(taskId)) throw new UnknownTask(`"${taskId}" is not the id of a task`);
+  return taskId.toLowerCase();
+}

@@ -1,0 +1,95 @@
+/** Calls to the database that never hang for ever, and what to do about their errors. */
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+import pg from "pg";
+
+import { ConfigError } from "./errors.js";
+import { textOf } from "./log.js";
+
+/** Milliseconds of one call: a connection that has silently died is noticed. */
+export const callTimeout = 30_000;
+const connectTimeout = 10_000;
+
+/** Runs statements: a pg.Pool, pg.Client or pg.PoolClient, or anything that looks like one. */
+export interface Queryable {
+  query(text: string, values?: unknown[]): Promise<{ rows: any[] }>;
+}
+
+/** The URL given, else PAWL_DATABASE_URL, else that of a `pawl dev` that runs on this machine. */
+export function findUrl(url?: string): string {
+  const named = url || process.env["PAWL_DATABASE_URL"];
+  if (named) return named;
+  try {
+    const found = readFileSync(join(cacheFolder(), `dev-${process.getuid?.()}.url`), "utf8").trim();
+    if (found) return found;
+  } catch {
+    // none runs
+  }
+  throw new ConfigError(
+    "no database is named: start a private one with `pawl dev`, or name yours: export PAWL_DATABASE_URL=postgres://user@host/database",
+  );
+}
+
+function cacheFolder(): string {
+  if (process.env["PAWL_CACHE_DIR"]) return process.env["PAWL_CACHE_DIR"];
+  if (process.getuid?.() === 0) return "/var/cache/pawl";
+  if (process.platform === "darwin") return join(homedir(), "Library", "Caches", "pawl");
+  return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "pawl");
+}
+
+/** Settings of a connection: the URL's, and what keeps a dead one from being waited for. */
+export function connectionConfig(url: string, name: string): pg.PoolConfig {
+  return {
+    connectionString: url,
+    fallback_application_name: name.slice(0, 63),
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeout,
+  };
+}
+
+/** A pool whose idle connections may be lost without anybody noticing: the next call opens another. */
+export function openPool(url: string, name: string, size: number): pg.Pool {
+  const pool = new pg.Pool({ ...connectionConfig(url, name), max: size });
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** Runs a statement and returns its rows. Over the timeout the connection is given up. */
+export async function rows(pool: pg.Pool, text: string, values: unknown[], timeout = callTimeout): Promise<any[]> {
+  const query = { text, values, query_timeout: timeout } as pg.QueryConfig;
+  return (await pool.query(query)).rows;
+}
+
+/** Runs a statement that gives one JSON text, and returns what it says. */
+export async function call<T>(pool: pg.Pool, text: string, values: unknown[], timeout = callTimeout): Promise<T> {
+  return JSON.parse((await rows(pool, text, values, timeout))[0].answer) as T;
+}
+
+/** The SQLSTATE of an error of the database. */
+export function sqlState(problem: unknown): string | undefined {
+  const code = (problem as { code?: unknown } | null)?.code;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** The SQLSTATE when the database refused what a call carried, so that repeating it is useless. */
+export function refusesData(problem: unknown): string | undefined {
+  const state = sqlState(problem);
+  return state && (state === "PW016" || state.startsWith("22") || state.startsWith("54")) ? state : undefined;
+}
+
+/** The text of a database error with what to do about it. */
+export function explain(problem: unknown): string {
+  const text = textOf(problem) || String((problem as { code?: unknown } | null)?.code ?? problem);
+  switch (sqlState(problem)) {
+    case "42883":
+    case "3F000":
+    case "42P01":
+      return `${text}: the database lacks Pawl's functions, or an earlier version made them: run \`pawl migrate\``;
+    case "42501":
+      return `${text}: grant the role the queue`;
+  }
+  const hint = (problem as { hint?: unknown } | null)?.hint;
+  return typeof hint === "string" && hint ? `${text}: ${hint}` : text;
+}

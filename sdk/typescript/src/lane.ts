@@ -1,0 +1,355 @@
+import { Ahead, maxWait } from "./ahead.js";
+import type { Accepted, Calls } from "./calls.js";
+import { explain, refusesData } from "./database.js";
+import { Delivery, Outcome, type Claimed } from "./delivery.js";
+import { LeaseLost, Stopping, TimedOut } from "./errors.js";
+import { types } from "./failure.js";
+import { clean } from "./json.js";
+import { textOf, type Log } from "./log.js";
+import { Alarm, Look } from "./look.js";
+
+// Milliseconds that the first ended handler waits for others to be reported with, while others are at work.
+const linger = 1;
+// Bounds of one call.
+const maxReports = 200;
+const maxReportBytes = 4 << 20;
+// Bounds of the milliseconds between calls while they fail.
+const minBackoff = 50;
+const maxBackoff = 5_000;
+// How often a step whose handler this worker does not have is put back for others, before it is reported as failed.
+const unknownDeliveries = 5;
+
+/** A user's handler without its types: the result as JSON text. */
+export type Run = (delivery: Delivery) => Promise<string>;
+
+/** What a lane needs. */
+export interface LaneConfig {
+  queue: string;
+  slots: number;
+  worker: string;
+  handlers: ReadonlyMap<string, Run>;
+  calls: Calls;
+  idle: () => number;
+  log: Log;
+}
+
+/**
+ * One queue's way through the worker. converse talks to the database, one call at a time: it reports what has ended since
+ * the last call, and claims for the slots that are free. It alone claims, so a slot that it counts as free stays free
+ * until the claim is back. While handlers are quicker than calls it also claims for the slots that will be free by then.
+ */
+export class Lane {
+  readonly queue: string;
+  readonly worker: string;
+  /** Claimed, and neither reported nor given back, by message id. */
+  readonly held = new Map<number, Delivery>();
+  /** No more claims. */
+  stopping = false;
+  private running = 0; // handlers at work
+  private waiting: Delivery[] = []; // claimed ahead, for the next free slots
+  private ended: Outcome[] = []; // of handlers that returned, not reported yet
+  private endedAt = 0; // when the first of them did
+  private retryAt = 0; // no call before this: the last one failed
+  private backoff = 0;
+  private quit = false;
+  private dead = false; // no more calls: stopping has taken too long
+  private readonly ahead = new Ahead();
+  private readonly look: Look;
+  private readonly alarm = new Alarm();
+  private readonly unknown = new Set<string>();
+  private conversation: Promise<void> = Promise.resolve();
+  /** Steps that ended here, for those who measure. */
+  done = 0;
+
+  constructor(private readonly config: LaneConfig) {
+    this.queue = config.queue;
+    this.worker = config.worker;
+    this.look = new Look(config.idle);
+  }
+
+  start(): void {
+    this.conversation = this.converse();
+  }
+
+  /** Makes the lane look for work now. */
+  wake(): void {
+    this.look.woken();
+    this.alarm.ring();
+  }
+
+  /** Whether nothing is at work and nothing is left to report. */
+  get idle(): boolean {
+    return this.running === 0 && this.ended.length === 0;
+  }
+
+  /** Whether no handler is at work. */
+  get quiet(): boolean {
+    return this.running === 0;
+  }
+
+  /** No more claims; what waits for a slot goes to other workers. */
+  async stopClaiming(): Promise<void> {
+    this.stopping = true;
+    this.alarm.ring();
+    await this.giveBack(this.takeWaiting(Infinity));
+  }
+
+  /** Tells all handlers to stop. */
+  interrupt(): void {
+    for (const d of this.held.values()) if (!d.ended) d.abort(new Stopping());
+  }
+
+  /** Reports what has ended, gives back the rest, and ends the conversation. */
+  async windUp(): Promise<void> {
+    this.quit = true;
+    this.alarm.ring();
+    await this.conversation;
+    while (this.ended.length > 0 && !this.dead) {
+      await this.talk(this.takeEnded(), 0);
+      await this.alarm.wait(this.retryAt - performance.now());
+    }
+    if (this.ended.length > 0) this.config.log.warn("stopping: some results could not be reported, their steps come back when their leases end", { queue: this.queue });
+    const back = [...this.held.values()].filter((d) => !this.ended.some((o) => o.delivery === d));
+    this.held.clear();
+    if (back.length > 0) this.config.log.info("stopping: giving unfinished steps back", { queue: this.queue, count: back.length });
+    if (!this.dead) await this.giveBack(back);
+  }
+
+  /** No more calls. */
+  die(): void {
+    this.dead = true;
+    this.alarm.ring();
+  }
+
+  /** Gives back what waits for its slot for too long. */
+  async freeWaiting(): Promise<void> {
+    await this.giveBack(this.takeWaiting(performance.now() - maxWait));
+  }
+
+  private async converse(): Promise<void> {
+    while (!this.quit) {
+      const { outcomes, quantity, wait } = this.plan(performance.now());
+      if (outcomes.length > 0 || quantity > 0) await this.talk(outcomes, quantity);
+      else await this.alarm.wait(wait);
+    }
+  }
+
+  /** Decides what to say now, or how long to wait. */
+  private plan(now: number): { outcomes: Outcome[]; quantity: number; wait: number } {
+    if (now < this.retryAt) return { outcomes: [], quantity: 0, wait: this.retryAt - now };
+    const free = this.stopping ? 0 : this.config.slots + this.ahead.count(this.config.slots) - this.running - this.waiting.length;
+    let wait = 60_000; // until rung
+    let ripe = false;
+    if (this.ended.length > 0) {
+      wait = this.endedAt + linger - now;
+      ripe = wait <= 0 || this.running === 0 || this.ended.length >= maxReports;
+    }
+    let due = false;
+    if (free > 0) {
+      const left = this.look.at - now;
+      due = left <= 0;
+      wait = Math.min(wait, left);
+    }
+    if (!ripe && !due) return { outcomes: [], quantity: 0, wait };
+    const outcomes = this.takeEnded();
+    // With a backlog of reports, reporting comes first.
+    return { outcomes, quantity: this.ended.length === 0 ? Math.max(free, 0) : 0, wait: 0 };
+  }
+
+  /** Takes as many outcomes as one call may carry. */
+  private takeEnded(): Outcome[] {
+    let count = 0;
+    let size = 0;
+    for (const o of this.ended) {
+      size += o.size();
+      if (count === maxReports || (count > 0 && size > maxReportBytes)) break;
+      count++;
+    }
+    return this.ended.splice(0, count);
+  }
+
+  /**
+   * Makes one call and acts on the answer. What could not be said is said again: every call can be repeated blindly, a
+   * report that had arrived after all is not accepted twice.
+   */
+  private async talk(outcomes: Outcome[], quantity: number): Promise<void> {
+    const { calls, log } = this.config;
+    const began = performance.now();
+    let reported: Accepted[] = [];
+    let claimed: Claimed[] = [];
+    try {
+      if (outcomes.length === 0) claimed = await calls.claim(quantity);
+      else if (quantity === 0) reported = await calls.report(outcomes);
+      else ({ reported, claimed } = await calls.reportAndClaim(outcomes, quantity));
+    } catch (problem) {
+      if (refusesData(problem) && outcomes.length > 0) await this.reportOneByOne(outcomes);
+      else this.failed(outcomes, problem);
+      return;
+    }
+    this.ahead.called(outcomes.length, began, performance.now() - began);
+    if (this.backoff > 0) log.info("calling the database: it answers again", { queue: this.queue });
+    this.backoff = this.retryAt = 0;
+    this.settle(outcomes, reported);
+    if (quantity > 0) this.look.found(quantity, claimed.length, performance.now());
+    await this.begin(claimed, began);
+  }
+
+  /** Puts back what could not be reported and lets some time pass. */
+  private failed(outcomes: Outcome[], problem: unknown): void {
+    if (outcomes.length > 0 && this.ended.length === 0) this.endedAt = performance.now();
+    this.ended.unshift(...outcomes);
+    const first = this.backoff === 0;
+    this.backoff = Math.min(Math.max(2 * this.backoff, minBackoff), maxBackoff);
+    this.retryAt = performance.now() + this.backoff;
+    const fields = { queue: this.queue, error: explain(problem) };
+    if (first) this.config.log.warn("calling the database: it failed, trying again", fields);
+    else this.config.log.debug("calling the database: it failed again", fields);
+  }
+
+  /** Finds the report that the database refuses, and reports a failure in its place. */
+  private async reportOneByOne(outcomes: Outcome[]): Promise<void> {
+    for (const [i, o] of outcomes.entries()) {
+      try {
+        this.settle([o], await this.reportOne(o));
+      } catch (problem) {
+        this.failed(outcomes.slice(i), problem);
+        return;
+      }
+    }
+  }
+
+  private async reportOne(o: Outcome): Promise<Accepted[]> {
+    try {
+      return await this.config.calls.report([o]);
+    } catch (problem) {
+      const code = refusesData(problem);
+      if (!code) throw problem;
+      this.config.log.error("reporting step: the database refuses the result, a failure is reported in its place", { ...o.delivery.where(), sqlstate: code });
+      const message = `the database refuses the result (SQLSTATE ${code}): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store`;
+      o.report = { status: "failed", error: { type: types.invalidResult, message, retryable: false } };
+      return await this.config.calls.report([o]);
+    }
+  }
+
+  /** Lets go of what was reported. */
+  private settle(outcomes: Outcome[], answers: Accepted[]): void {
+    const late = new Set(answers.filter((a) => !a.accepted).map((a) => a.msg_id));
+    for (const o of outcomes) {
+      const d = o.delivery;
+      if (this.held.get(d.body.msg_id) === d) this.held.delete(d.body.msg_id);
+      const isLate = late.has(d.body.msg_id);
+      if (!isLate || d.inTransaction) this.done++; // the transaction has committed, and took the message along
+      else this.config.log.info("reporting step: too late, the result does not count", d.where());
+      if (!isLate && o.presumed) this.logFailure(o);
+    }
+  }
+
+  /** Starts the handlers of what was claimed. asked is when the claim was sent: the leases began after it. */
+  private async begin(claimed: Claimed[], asked: number): Promise<void> {
+    const now = performance.now();
+    const back: Delivery[] = [];
+    const foreign: Delivery[] = [];
+    for (const body of claimed) {
+      const d = new Delivery(body, this, asked, now);
+      this.held.get(body.msg_id)?.abort(new LeaseLost()); // its lease was over, and it came back to us
+      const run = this.config.handlers.get(body.handler);
+      if (this.stopping) back.push(d);
+      else if (!run && body.delivery < unknownDeliveries) foreign.push(d);
+      else {
+        this.held.set(body.msg_id, d);
+        if (!run) this.endUnknown(d);
+        else if (this.running >= this.config.slots) this.waiting.push(d);
+        else this.launch(d);
+      }
+    }
+    await this.giveBack(back);
+    await this.putBack(foreign);
+  }
+
+  private launch(d: Delivery): void {
+    this.running++;
+    void this.run(d).then((o) => this.end(o));
+  }
+
+  private async run(d: Delivery): Promise<Outcome> {
+    const timer = d.timeout > 0 ? setTimeout(() => d.abort(new TimedOut()), Math.min(d.timeout, 2 ** 31 - 1)) : undefined;
+    let o: Outcome;
+    try {
+      d.signal.throwIfAborted(); // it was cancelled or lost while it waited for its slot
+      o = d.completed(await this.config.handlers.get(d.body.handler)!(d));
+    } catch (thrown) {
+      o = d.failed(thrown);
+      if (!o.giveBack) this.logFailure(o);
+    }
+    clearTimeout(timer);
+    return o;
+  }
+
+  /** Notes the outcome of a handler and frees its slot, for the next one if it waits already. */
+  private end(o: Outcome): void {
+    this.running--;
+    const next = this.stopping ? undefined : this.waiting.shift();
+    if (next) this.launch(next);
+    o.delivery.ended = true;
+    if (!o.giveBack) this.note(o); // else it stays held, and winding up releases it
+    this.alarm.ring();
+  }
+
+  private note(o: Outcome): void {
+    if (this.ended.length === 0) this.endedAt = performance.now();
+    this.ended.push(o);
+  }
+
+  private endUnknown(d: Delivery): void {
+    const names = [...this.config.handlers.keys()].sort().join(", ");
+    const message = clean(`no worker on queue "${this.queue}" took handler "${d.body.handler}" in ${d.body.delivery} deliveries; this one has ${names}`, 8 << 10);
+    d.ended = true;
+    this.note(new Outcome(d, { status: "failed", error: { type: types.unknownHandler, message, retryable: true } }));
+  }
+
+  private logFailure(o: Outcome): void {
+    const { status, error } = o.report;
+    this.config.log.info("running handler: it failed", {
+      ...o.delivery.where(), handler: o.delivery.body.handler, status, type: error?.type, retryable: error?.retryable,
+    });
+  }
+
+  /** Takes the steps that wait for a slot since before a time; nothing is claimed ahead for a while then. */
+  private takeWaiting(before: number): Delivery[] {
+    const taken: Delivery[] = [];
+    while (this.waiting[0] && this.waiting[0].claimedAt <= before) {
+      const d = this.waiting.shift()!;
+      if (this.held.get(d.body.msg_id) !== d) continue;
+      this.held.delete(d.body.msg_id);
+      taken.push(d);
+    }
+    if (taken.length > 0) this.ahead.estimate = 0;
+    return taken;
+  }
+
+  /** Makes steps visible to other workers at once. */
+  private async giveBack(back: Delivery[]): Promise<void> {
+    if (back.length === 0) return;
+    try {
+      await this.config.calls.release(back);
+    } catch (problem) {
+      this.config.log.warn("giving steps back: it failed, they come back when their leases end", { queue: this.queue, count: back.length, error: textOf(problem) });
+    }
+  }
+
+  /** Leaves steps without a handler here to other workers, each time for longer. */
+  private async putBack(foreign: Delivery[]): Promise<void> {
+    for (const d of foreign) {
+      if (!this.unknown.has(d.body.handler)) {
+        this.unknown.add(d.body.handler);
+        this.config.log.warn("claiming step: this worker has no such handler, the step is left to other workers; give handlers of different workers different queues", { queue: this.queue, handler: d.body.handler });
+      }
+    }
+    for (const delivery of new Set(foreign.map((d) => d.body.delivery))) {
+      const ones = foreign.filter((d) => d.body.delivery === delivery);
+      await this.config.calls.extend(ones, delivery * 1000).catch((problem: unknown) => {
+        this.config.log.warn("putting steps back: it failed, they come back when their leases end", { queue: this.queue, count: ones.length, error: textOf(problem) });
+      });
+    }
+  }
+}
