@@ -62,7 +62,7 @@ func TestWorkerRoleWorksOnItsQueuesAlone(t *testing.T) {
 		`select pawl.release_steps('other_queue', '[{"msg_id": 1, "read_ct": 0}]')`,
 		"select * from pawl.tasks", "select * from pawl.steps", "delete from pawl.audit", "update pawl.queues set paused = true",
 		"select * from pgmq.q_work_queue", "select pgmq.send('orchestration_step_results', '{}'::jsonb)",
-		"select * from pawl_queues.read_work_queue(1, 1, 1)",
+		"select * from unnest(pawl_queues.read_work_queue(1, 1, 1))",
 		"select pawl.cancel_task('" + task.String() + "', 'w', 'because')",
 		"select pawl.apply_step_results(array[1])", "select pawl.install_queue('mine')", "select pawl.grant_queue('" + name + "', 'other_queue')",
 		"select pawl.settle_tasks(array['" + task.String() + "'::uuid])", "select pawl.install_roles()", "select pawl.begin_deliveries('other_queue', '{}', 'w')",

@@ -18,8 +18,7 @@ begin
   if not pawl.open_for_claims(queue) then
     return '[]';
   end if;
-  execute format('select array_agg((m.msg_id, m.read_ct, m.message, m.headers)::pawl.delivery order by m.msg_id)
-      from pawl_queues.%I($1, $2, $3) m', 'read_' || queue) into batch
+  execute format('select pawl_queues.%I($1, $2, $3)', 'read_' || queue) into batch
     using quantity, coalesce((options->>'lease_ms')::bigint, 30000), coalesce((options->>'max_bytes')::bigint, 4194304);
   if batch is null then
     return '[]';

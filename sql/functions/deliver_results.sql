@@ -5,8 +5,7 @@
 -- locks: task rows, skip locked; it never waits for a task.
 -- raises: nothing of its own.
 create or replace function pawl.deliver_results(results pawl.step_result[]) returns pawl.step_result[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off
-set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   ids uuid[] := array(select distinct r.task_id from unnest(results) r);
   free uuid[];

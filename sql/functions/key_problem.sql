@@ -2,7 +2,7 @@
 -- called by: process_task_requests.
 -- locks: nothing.
 -- raises: nothing.
-create or replace function pawl.key_problem(strategy text, key jsonb) returns jsonb language sql immutable as $$
+create or replace function pawl.key_problem(strategy text, key jsonb) returns jsonb language sql stable as $$
   select case
     when strategy = 'caller_provided' and coalesce(key, 'null') = 'null' then
       '{"error": "KeyRequired", "message": "the template takes only requests with a key: give one"}'::jsonb

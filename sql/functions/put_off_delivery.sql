@@ -5,7 +5,7 @@
 create or replace function pawl.put_off_delivery(queue text, d pawl.delivery, wait interval) returns void
 language plpgsql as $$
 begin
-  execute format('with gone as (select g.message, g.headers from pawl_queues.%I(array[$1], array[$2]) g)
+  execute format('with gone as (select g.message, g.headers from unnest(pawl_queues.%I(array[$1], array[$2])) g)
       insert into pgmq.%I (vt, message, headers) select clock_timestamp() + $3, g.message, g.headers from gone g',
     'delete_' || queue, 'q_' || queue) using d.msg_id, d.read_ct, wait;
 end $$;

@@ -9,6 +9,7 @@
 create or replace function pawl.report_steps(queue text, reports jsonb, worker text) returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
+  taken pawl.delivery[];
   results pawl.step_result[];
   accepted bigint[];
   ids bigint[];
@@ -22,15 +23,14 @@ begin
     return '[]';
   end if;
   perform set_config('pawl.processor', coalesce(worker, ''), true);
-  execute format($q$
-    select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
-        (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', $3, g.msg_id)::pawl.step_result order by g.msg_id)
-    from pawl_queues.%I($1, $2) g
-    join jsonb_array_elements($4) r on (r->>'msg_id')::bigint = g.msg_id $q$, 'delete_' || queue)
-  into results using ids, counts, worker, reports;
-  if results is null then
+  execute format('select pawl_queues.%I($1, $2)', 'delete_' || queue) into taken using ids, counts;
+  if taken is null then
     return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(ids) i);
   end if;
+  select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
+      (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', worker, g.msg_id)::pawl.step_result order by g.msg_id)
+  into results
+  from unnest(taken) g join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = g.msg_id;
   results := pawl.deliver_results(results);
   accepted := array(select r.msg_id from unnest(results) r where r.error->>'type' is distinct from 'claim_lost');
   return (select json_agg(json_build_object('msg_id', i, 'accepted', i = any (accepted))) from unnest(ids) i);

@@ -9,24 +9,28 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
 declare
   seen text := case when exists (select from information_schema.columns c where c.table_schema = 'pgmq'
     and c.table_name = 'q_' || queue and c.column_name = 'last_read_at') then ', last_read_at = clock_timestamp()' else '' end;
-  plans text := 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off';
+  plans text := 'set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off '
+    'set enable_mergejoin = off';
 begin
+  execute format('drop function if exists pawl_queues.%I(int, bigint, bigint), pawl_queues.%I(bigint[], int[])',
+    'read_' || queue, 'delete_' || queue);
   execute format($t$
-    create or replace function pawl_queues.%1$I(quantity int, lease_ms bigint, max_bytes bigint)
-    returns table (msg_id bigint, read_ct int, message jsonb, headers jsonb)
-    language plpgsql %4$s set plan_cache_mode = force_generic_plan as $$
-    #variable_conflict use_column
-    declare ids bigint[];
-    begin
-      ids := array(select s.msg_id from (
+    create function pawl_queues.%1$I(quantity int, lease_ms bigint, max_bytes bigint) returns pawl.delivery[]
+    language plpgsql %4$s as $$
+    declare
+      ids bigint[] := array(select s.msg_id from (
           select p.msg_id, p.size, sum(p.size) over (order by p.msg_id) as running from (
             select q.msg_id, pg_column_size(q.message)::bigint as size from pgmq.%2$I q where q.vt <= clock_timestamp()
             order by q.msg_id limit quantity for update skip locked) p) s
         where s.running - s.size < max_bytes);
-      if cardinality(ids) = 0 then return; end if;
-      return query update pgmq.%2$I q set read_ct = q.read_ct + 1%3$s,
-        vt = clock_timestamp() + coalesce((q.headers->>'lease_ms')::bigint, lease_ms) * interval '1 ms'
-      where q.msg_id = any (ids) returning q.msg_id, q.read_ct, q.message, q.headers;
+      taken pawl.delivery[];
+    begin
+      if cardinality(ids) = 0 then return null; end if;
+      with u as (update pgmq.%2$I q set read_ct = q.read_ct + 1%3$s,
+          vt = clock_timestamp() + coalesce((q.headers->>'lease_ms')::bigint, lease_ms) * interval '1 ms'
+        where q.msg_id = any (ids) returning q.msg_id, q.read_ct, q.message, q.headers)
+      select array_agg((u.msg_id, u.read_ct, u.message, u.headers)::pawl.delivery order by u.msg_id) into taken from u;
+      return taken;
     end $$ $t$, 'read_' || queue, 'q_' || queue, seen, plans);
   execute format($t$
     create or replace function pawl_queues.%I(messages jsonb[], message_headers jsonb[]) returns void
@@ -36,20 +40,21 @@ begin
       select clock_timestamp(), m, h from unnest(messages, message_headers) u(m, h);
     end $$ $t$, 'send_' || queue, 'q_' || queue);
   execute format($t$
-    create or replace function pawl_queues.%1$I(ids bigint[], read_counts int[])
-    returns table (msg_id bigint, read_ct int, message jsonb, headers jsonb)
-    language plpgsql %2$s set plan_cache_mode = force_generic_plan as $$
-    #variable_conflict use_column
+    create function pawl_queues.%1$I(ids bigint[], read_counts int[]) returns pawl.delivery[]
+    language plpgsql %2$s as $$
+    declare taken pawl.delivery[];
     begin
-      return query delete from pgmq.%3$I q where q.msg_id = any (array(
-        select l.msg_id from unnest(ids, read_counts) f(id, read_count)
-        join pgmq.%3$I l on l.msg_id = f.id and l.read_ct = f.read_count for update of l skip locked))
-      returning q.msg_id, q.read_ct, q.message, q.headers;
+      with gone as (delete from pgmq.%3$I q where q.msg_id = any (array(
+          select l.msg_id from unnest(ids, read_counts) f(id, read_count)
+          join pgmq.%3$I l on l.msg_id = f.id and l.read_ct = f.read_count for update of l skip locked))
+        returning q.msg_id, q.read_ct, q.message, q.headers)
+      select array_agg((g.msg_id, g.read_ct, g.message, g.headers)::pawl.delivery order by g.msg_id) into taken from gone g;
+      return taken;
     end $$ $t$, 'delete_' || queue, plans, 'q_' || queue);
   execute format($t$
     create or replace function pawl_queues.%1$I(ids bigint[], read_counts int[], in_ms bigint)
     returns table (msg_id bigint, message jsonb)
-    language plpgsql %2$s set plan_cache_mode = force_generic_plan as $$
+    language plpgsql %2$s as $$
     #variable_conflict use_column
     begin
       return query update pgmq.%3$I q set vt = clock_timestamp() + in_ms * interval '1 ms' where q.msg_id = any (array(
