@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawl-dev/pawl/messaging/pgmq"
+)
+
+// Config is what a client needs. The zero value of everything but the database is its default.
+type Config struct {
+	// Pool or DatabaseURL leads to the database. A pool that the client did not make is left open.
+	Pool        *pgxpool.Pool
+	DatabaseURL string
+	// NoListen does without LISTEN, for transaction poolers: waiting polls.
+	NoListen bool
+	// Log takes what happens to the connection that listens. Nil: slog.Default().
+	Log *slog.Logger
+}
+
+// Client talks to Pawl's database.
+type Client struct {
+	pool *pgxpool.Pool
+	own  bool // the pool is the client's
+	hub  *hub
+	once sync.Once
+}
+
+// DB is what a request may be sent on: *pgxpool.Pool, *pgx.Conn and pgx.Tx are all one.
+type DB interface {
+	Exec(ctx context.Context, sql string, arguments ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, arguments ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
+}
+
+// New makes a client. It does not connect.
+func New(config Config) (*Client, error) {
+	c := &Client{pool: config.Pool, own: config.Pool == nil}
+	switch {
+	case c.own && config.DatabaseURL == "":
+		return nil, errors.New("making client: set Pool or DatabaseURL")
+	case !c.own && config.DatabaseURL != "":
+		return nil, errors.New("making client: set Pool or DatabaseURL, not both")
+	case c.own:
+		pool, err := pgxpool.New(context.Background(), config.DatabaseURL)
+		if err != nil {
+			return nil, fmt.Errorf("making client: reading DatabaseURL: %w", err)
+		}
+		c.pool = pool
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	c.hub = newHub(c)
+	if !config.NoListen {
+		listener, err := pgmq.NewListener(pgmq.ListenerConfig{
+			Connect: func(ctx context.Context) (*pgx.Conn, error) {
+				return pgx.ConnectConfig(ctx, c.pool.Config().ConnConfig)
+			},
+			Probe: c.pool, Log: config.Log,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("making client: %w", err)
+		}
+		c.hub.listener = listener
+	}
+	return c, nil
+}
+
+// Close ends all waiting with ErrClosed and lets go of the connections. It can be called any number of times.
+func (c *Client) Close() {
+	c.once.Do(func() {
+		c.hub.close()
+		if c.own {
+			c.pool.Close()
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/messaging"
+)
+
+var (
+	// ErrClosed ends waiting when the client is closed.
+	ErrClosed = errors.New("the client is closed")
+	// ErrNotFound: there is no such task or step, or it was removed when its retention was over.
+	ErrNotFound = errors.New("no such task or step")
+	// ErrResultExpired: the request's key is held by a task that has completed and was removed since.
+	ErrResultExpired = errors.New("the task that holds the key has completed, and its result was removed when its retention was over")
+)
+
+// TaskAlreadyExistsError refuses a request that said messaging.Reject: a task that is pending or running holds its key.
+type TaskAlreadyExistsError struct {
+	Key    string
+	TaskID uuid.UUID // the task that holds it
+	Status string
+}
+
+// Error says which key is held.
+func (e *TaskAlreadyExistsError) Error() string {
+	return fmt.Sprintf("Task with ID '%s' is already pending/running", e.Key)
+}
+
+// TaskAlreadyCompletedError refuses a request that said messaging.Reject: a task with its key has completed.
+type TaskAlreadyCompletedError struct {
+	Key         string
+	TaskID      uuid.UUID
+	CompletedAt time.Time       // zero when the task was removed since
+	Result      json.RawMessage // nil when the task was removed since
+}
+
+// Error says which key is held.
+func (e *TaskAlreadyCompletedError) Error() string {
+	return fmt.Sprintf("Task with ID '%s' already completed successfully", e.Key)
+}
+
+// TaskInputMismatchError refuses a request whose key, or id, belongs to a task with another input.
+type TaskInputMismatchError struct {
+	Key    string // empty: it is the request's id
+	TaskID uuid.UUID
+	Status string
+}
+
+// Error says which task has another input.
+func (e *TaskInputMismatchError) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("Task with ID '%s' exists with another request", e.TaskID)
+	}
+	return fmt.Sprintf("Task with ID '%s' exists with another input", e.Key)
+}
+
+// KeyRequiredError refuses a request without a key for a template that wants one with each.
+type KeyRequiredError struct{ Message string }
+
+// Error is the orchestrator's message.
+func (e *KeyRequiredError) Error() string { return e.Message }
+
+// InvalidRequestError refuses a request that cannot be fulfilled, here or by the orchestrator.
+type InvalidRequestError struct {
+	Kind    string // InvalidRequest, UnknownTemplate, InvalidInput, …
+	Message string
+}
+
+// Error is the kind and what is wrong.
+func (e *InvalidRequestError) Error() string { return e.Kind + ": " + e.Message }
+
+// TaskFailedError is the end of a task that did not complete.
+type TaskFailedError struct {
+	TaskID uuid.UUID
+	Status string               // failed, cancelled, timed_out
+	Step   string               // whose failure it was, if one's
+	Cause  *messaging.StepError // nil when there is none
+}
+
+// Error says how the task ended and why.
+func (e *TaskFailedError) Error() string {
+	text := fmt.Sprintf("task %s is %s", e.TaskID, e.Status)
+	if e.Step != "" {
+		text += ": step " + e.Step
+	}
+	if e.Cause != nil {
+		text += fmt.Sprintf(": %s: %s", e.Cause.Type, e.Cause.Message)
+	}
+	return text
+}
+
+// CommandError refuses an operator's command. errors.Is(err, ErrNotFound) holds when task or step do not exist.
+type CommandError struct {
+	Code    string // SQLSTATE: PW020 not found, PW021 not possible now, PW022 a later task has the key, PW023 actor or reason missing, PW024 a bad setting
+	Message string
+	Hint    string
+}
+
+// Error is what is wrong and what to do.
+func (e *CommandError) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Hint
+}
+
+// Is makes an unknown task or step ErrNotFound.
+func (e *CommandError) Is(target error) bool { return target == ErrNotFound && e.Code == "PW020" }
+
+// commandError makes a CommandError of what Pawl's functions raise.
+func commandError(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code[:2] == "PW" {
+		return &CommandError{Code: pgErr.Code, Message: pgErr.Message, Hint: pgErr.Hint}
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/messaging/pgmq"
+)
+
+// finished is the channel on which the database announces that tasks have ended.
+const finished = "pawl_finished"
+
+const (
+	// minGap is the least time between two looks, however many wake-ups there are.
+	minGap = 5 * time.Millisecond
+	// slowLook is the time between looks when nothing happens; provenLook while announcements are proven to arrive and
+	// every waiter's request is decided (decisions are not announced).
+	slowLook   = time.Second
+	provenLook = 5 * time.Second
+)
+
+// lookAgain is when to look after something happened: an announcement soon after another one is suppressed.
+var lookAgain = []time.Duration{minGap, 10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond, 640 * time.Millisecond}
+
+// waiter is one caller who waits.
+type waiter struct {
+	request uuid.UUID // as the caller knows it
+	message int64     // the request's message, when the request's id alone does not say which it was; else 0
+	answer  chan answer
+
+	// These belong to the hub's goroutine.
+	task    uuid.UUID // whose end is waited for: the request's, or the one that it met
+	decided bool
+}
+
+type answer struct {
+	task Task
+	err  error
+}
+
+// hub looks for the ends of tasks, for all waiters at once. Its goroutine lives while there are any.
+type hub struct {
+	client   *Client
+	listener *pgmq.Listener // nil without one
+	woken    <-chan struct{}
+	joined   chan struct{} // room for one: there is a new waiter
+	life     context.Context
+	end      context.CancelFunc
+	running  sync.WaitGroup
+
+	mu sync.Mutex
+	// These are guarded by mu.
+	waiters map[*waiter]struct{}
+	looking bool // the goroutine runs
+	heard   bool // the listener was started
+	closed  bool
+}
+
+func newHub(c *Client) *hub {
+	h := &hub{client: c, joined: make(chan struct{}, 1), waiters: make(map[*waiter]struct{})}
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	h.closed = true
+	for w := range h.waiters {
+		w.answer <- answer{err: ErrClosed}
+	}
+	clear(h.waiters)
+	h.mu.Unlock()
+	h.end()
+	h.running.Wait()
+	if h.listener != nil {
+		h.listener.Stop()
+	}
+}
+
+func (h *hub) wait(ctx context.Context, w *waiter) (Task, error) {
+	w.answer = make(chan answer, 1)
+	if err := h.join(w); err != nil {
+		return Task{}, err
+	}
+	select {
+	case a := <-w.answer:
+		return a.task, a.err
+	case <-ctx.Done():
+		h.mu.Lock()
+		delete(h.waiters, w)
+		h.mu.Unlock()
+		return Task{}, context.Cause(ctx)
+	}
+}
+
+func (h *hub) join(w *waiter) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return ErrClosed
+	}
+	if h.listener != nil && !h.heard {
+		h.heard = true
+		h.woken, _ = h.listener.Subscribe(finished)
+		if err := h.listener.Start(h.life); err != nil {
+			return err
+		}
+	}
+	h.waiters[w] = struct{}{}
+	if !h.looking {
+		h.looking = true
+		h.running.Add(1)
+		go h.run()
+	}
+	select {
+	case h.joined <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (h *hub) run() {
+	defer h.running.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	step := 0
+	for {
+		last := time.Now()
+		waiting := h.current()
+		if waiting == nil {
+			return
+		}
+		undecided := h.look(waiting)
+		pause := slowLook
+		switch {
+		case step < len(lookAgain):
+			pause = lookAgain[step]
+			step++
+		case !undecided && h.listener != nil && h.listener.Proven():
+			pause = provenLook
+		}
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+			continue
+		case <-h.joined:
+		case <-h.woken:
+		case <-h.life.Done():
+			return
+		}
+		step = 0
+		timer.Reset(minGap - time.Since(last)) // negative: at once
+		select {
+		case <-timer.C:
+		case <-h.life.Done():
+			return
+		}
+	}
+}
+
+// current returns the waiters, or nil when there are none: the goroutine ends then.
+func (h *hub) current() []*waiter {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiters) == 0 {
+		h.looking = false
+		return nil
+	}
+	waiting := make([]*waiter, 0, len(h.waiters))
+	for w := range h.waiters {
+		waiting = append(waiting, w)
+	}
+	return waiting
+}
+
+// look decides for the waiters what can be decided. A database that does not answer is asked again later.
+func (h *hub) look(waiting []*waiter) (undecided bool) {
+	ctx, cancel := context.WithTimeout(h.life, 30*time.Second)
+	defer cancel()
+	var open []*waiter
+	for _, w := range waiting {
+		if !w.decided {
+			open = append(open, w)
+		}
+	}
+	if len(open) > 0 {
+		if err := h.decide(ctx, open); err != nil {
+			h.giveUp(open, err)
+			return true
+		}
+	}
+	byTask := make(map[uuid.UUID][]*waiter)
+	for _, w := range waiting {
+		if w.decided {
+			byTask[w.task] = append(byTask[w.task], w)
+		} else {
+			undecided = true
+		}
+	}
+	if len(byTask) > 0 {
+		if err := h.collect(ctx, byTask); err != nil {
+			h.giveUp(waiting, err)
+		}
+	}
+	return undecided
+}
+
+// giveUp ends the waiting when looking will never work: no such table, no right to read it. All else is tried again.
+func (h *hub) giveUp(waiting []*waiter, err error) {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || pgErr.Code[:2] != "42" {
+		return
+	}
+	for _, w := range waiting {
+		h.tell(w, answer{err: err})
+	}
+}
+
+// collect answers those whose task has ended.
+func (h *hub) collect(ctx context.Context, byTask map[uuid.UUID][]*waiter) error {
+	ids := make([]uuid.UUID, 0, len(byTask))
+	for id := range byTask {
+		ids = append(ids, id)
+	}
+	rows, err := h.client.pool.Query(ctx, `select `+taskColumns+` from pawl.tasks where task_id = any ($1) and finalized_at is not null`, ids)
+	if err != nil {
+		return err
+	}
+	tasks, err := pgx.CollectRows(rows, collectTask)
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		for _, w := range byTask[task.ID] {
+			h.tell(w, answer{task: task})
+		}
+	}
+	return nil
+}
+
+func (h *hub) tell(w *waiter, a answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, waits := h.waiters[w]; waits {
+		delete(h.waiters, w)
+		w.answer <- a
+	}
+}

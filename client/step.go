@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Step is one step of a task.
+type Step struct {
+	Name     string
+	Index    int
+	State    string
+	Handler  string
+	Queue    string
+	Attempt  int // of the present or last attempt; 0 before the first
+	Failures int // attempts that failed
+	// Deliveries of the attempt: above 1, a worker died or was too slow.
+	Deliveries int
+	Worker     string          // that has it now
+	Result     json.RawMessage // nil unless complete
+	Error      json.RawMessage // of the last failed attempt
+	StateSince time.Time
+	DueAt      time.Time // when time moves it next: a retry, a timeout; zero: never
+}
+
+// Steps returns the steps of a task in the order of its template, or ErrNotFound.
+func (c *Client) Steps(ctx context.Context, id uuid.UUID) ([]Step, error) {
+	rows, err := c.pool.Query(ctx, `
+		select s.step, s.index, s.state::text, s.handler, s.queue, s.attempt, s.failures, s.deliveries, coalesce(s.worker, ''),
+			s.result::text, s.error::text, s.state_since, s.due_at
+		from pawl.steps s left join pawl.template_steps p on p.template_id = s.template_id and p.step = s.step
+		where s.task_id = $1 order by p.position, s.step, s.index`, id)
+	if err != nil {
+		return nil, fmt.Errorf("getting steps of task %s: %w", id, err)
+	}
+	steps, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Step, err error) {
+		var result, failure []byte
+		var due *time.Time
+		err = row.Scan(&s.Name, &s.Index, &s.State, &s.Handler, &s.Queue, &s.Attempt, &s.Failures, &s.Deliveries, &s.Worker,
+			&result, &failure, &s.StateSince, &due)
+		s.Result, s.Error = result, failure
+		if due != nil {
+			s.DueAt = *due
+		}
+		return s, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("getting steps of task %s: %w", id, err)
+	}
+	if len(steps) == 0 {
+		if _, err := c.Get(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// Transition is one move of a task or of one of its steps.
+type Transition struct {
+	Step      string // empty: the task's
+	Index     int
+	From, To  string // From is empty for the first
+	Event     string
+	Revision  int // dense, for each task and each step from 1
+	Attempt   int
+	Delivery  int
+	Processor string // the orchestrator or worker that did it
+	Actor     string // the operator who did it, with the reason
+	Reason    string
+	At        time.Time
+}
+
+// History returns all transitions of a task and its steps, the oldest first, or ErrNotFound.
+func (c *Client) History(ctx context.Context, id uuid.UUID) ([]Transition, error) {
+	rows, err := c.pool.Query(ctx, `
+		select coalesce(step, ''), coalesce(index, 0), coalesce(from_state, ''), to_state, event, revision, coalesce(attempt, 0),
+			coalesce(delivery, 0), coalesce(processor, ''), coalesce(actor, ''), coalesce(reason, ''), at
+		from pawl.audit where task_id = $1 and at >= (select requested_at - interval '1 minute' from pawl.tasks where task_id = $1)
+		order by at, xid, step nulls first, index, revision`, id)
+	if err != nil {
+		return nil, fmt.Errorf("getting history of task %s: %w", id, err)
+	}
+	history, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Transition, err error) {
+		err = row.Scan(&t.Step, &t.Index, &t.From, &t.To, &t.Event, &t.Revision, &t.Attempt, &t.Delivery, &t.Processor, &t.Actor, &t.Reason, &t.At)
+		return t, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("getting history of task %s: %w", id, err)
+	}
+	if len(history) == 0 {
+		if _, err := c.Get(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return history, nil
+}

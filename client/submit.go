@@ -1,0 +1,107 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/messaging/pgmq"
+)
+
+// tries is how often a submit is tried when the connection fails. Repeating is safe: the request keeps its id.
+const tries = 3
+
+// Submit sends a request and returns its id, which is the task's unless the request meets a task that holds its key. That
+// it was accepted only waiting tells.
+func (c *Client) Submit(ctx context.Context, request Request) (uuid.UUID, error) {
+	id, _, err := c.send(ctx, request)
+	return id, err
+}
+
+// Enqueue asks for a task of one step: one call of a handler, on the queue default_queue.
+func (c *Client) Enqueue(ctx context.Context, handler string, input any) (uuid.UUID, error) {
+	return c.Submit(ctx, Request{Handler: handler, Input: input})
+}
+
+// SubmitTx sends a request on the caller's transaction: the task comes into being when the transaction commits. A pool or
+// a connection will do as well.
+func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (uuid.UUID, error) {
+	id, _, err := submit(ctx, tx, request)
+	return id, err
+}
+
+// SubmitMany sends requests in one statement, all of them or none, and returns their ids in the same order.
+func (c *Client) SubmitMany(ctx context.Context, requests []Request) ([]uuid.UUID, error) {
+	ids, messages := make([]uuid.UUID, len(requests)), make([]pgmq.Outgoing, len(requests))
+	for i := range requests {
+		var err error
+		if ids[i], messages[i], err = requests[i].message(ctx); err != nil {
+			return nil, fmt.Errorf("submitting request %d of %d: %w", i+1, len(requests), err)
+		}
+	}
+	err := again(ctx, func() error {
+		_, err := pgmq.SendBatch(ctx, c.pool, messaging.TaskRequests, messages)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("submitting %d requests: %w", len(requests), err)
+	}
+	return ids, nil
+}
+
+func (c *Client) send(ctx context.Context, request Request) (id uuid.UUID, messageID int64, err error) {
+	if request.ID == uuid.Nil {
+		request.ID = messaging.NewRequestID() // here, so that repeating keeps it
+	}
+	err = again(ctx, func() error {
+		id, messageID, err = submit(ctx, c.pool, request)
+		return err
+	})
+	return id, messageID, err
+}
+
+func submit(ctx context.Context, db DB, request Request) (uuid.UUID, int64, error) {
+	id, message, err := request.message(ctx)
+	if err != nil {
+		return uuid.Nil, 0, fmt.Errorf("submitting request: %w", err)
+	}
+	messageID, err := pgmq.Send(ctx, db, messaging.TaskRequests, message)
+	if err != nil {
+		return uuid.Nil, 0, fmt.Errorf("submitting request %s: %w", id, err)
+	}
+	return id, messageID, nil
+}
+
+// again repeats what failed for want of a connection. What the server answered is not repeated, unless it was about to
+// go away.
+func again(ctx context.Context, do func() error) error {
+	for try := 1; ; try++ {
+		err := do()
+		if err == nil || try == tries || ctx.Err() != nil || !lostConnection(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try) * 50 * time.Millisecond):
+		}
+	}
+}
+
+func lostConnection(err error) bool {
+	var refused *InvalidRequestError
+	var pgErr *pgconn.PgError
+	var jsonErr *pgmq.JSONError
+	switch {
+	case errors.As(err, &refused), errors.As(err, &jsonErr):
+		return false
+	case errors.As(err, &pgErr):
+		return pgErr.Code[:2] == "57" && pgErr.Code != "57014" || pgErr.Code[:2] == "08"
+	}
+	return true
+}
