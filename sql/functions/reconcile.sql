@@ -2,7 +2,7 @@
 --   place; at the end of a pass it looks through the step queues and step keys, and begins again. An attempt without its
 --   message is ended as a crash, in a later pass, unless its result was on the way (reconcile_attempts); a task that does not
 --   follow from its steps is settled (reconcile_tasks). Returns {busy} when another instance is at it, else {scanned, noted,
---   repaired: {engine, foreign}, ended, absorbed, wrapped}: engine means a defect of Pawl, foreign a worker that lost a message.
+--   repaired: {engine, foreign}, ended, absorbed, stuck, wrapped}: engine means a defect of Pawl, foreign a worker that lost a message.
 -- called by: every orchestrator, a page per tick. grace: how long a step or task must have been idle.
 -- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps.
 -- raises: nothing of its own.
@@ -15,6 +15,7 @@ declare
   attempts record;
   queues jsonb := '{"ended": 0, "absorbed": 0}';
   engine int;
+  stuck int;
   wrapped boolean;
 begin
   if not pg_try_advisory_xact_lock(hashtext('pawl.reconcile'), 0) then
@@ -29,12 +30,13 @@ begin
   delete from pawl.reconciler_notes n where n.task_id = any (seen) and not n.task_id = any (open);
   attempts := pawl.reconcile_attempts(open, place.pass, grace);
   engine := pawl.reconcile_tasks(open, grace);
+  stuck := pawl.report_stuck_tasks(open);
   if wrapped then
     queues := pawl.reconcile_queues(grace);
     perform pawl.reconcile_step_keys(page);
   end if;
   update pawl.reconciler r set pass = r.pass + wrapped::int,
     after_task = case when wrapped then '00000000-0000-0000-0000-000000000000' else seen[page] end;
-  return queues || jsonb_build_object('scanned', cardinality(seen), 'noted', attempts.noted, 'wrapped', wrapped,
+  return queues || jsonb_build_object('scanned', cardinality(seen), 'noted', attempts.noted, 'wrapped', wrapped, 'stuck', stuck,
     'repaired', jsonb_build_object('engine', engine, 'foreign', attempts.repaired));
 end $$;
