@@ -13,6 +13,7 @@ declare
   duplicates jsonb[] := '{}';
   repeated pawl.task_request[] := '{}';
   made uuid[];
+  repeats boolean;
   r pawl.task_request;
   decision jsonb;
 begin
@@ -57,13 +58,15 @@ begin
     end if;
   end loop;
 
-  made := pawl.create_tasks(fresh);
+  repeats := (select count(distinct f.task_id) from unnest(fresh) f) < cardinality(fresh);
+  made := pawl.create_tasks(case when not repeats then fresh else array( -- of one request_id the first counts
+    select x::pawl.task_request from (select distinct on (u.task_id) u.* from unnest(fresh) u order by u.task_id, u.msg_id) x) end);
   for n in 1 .. cardinality(repeated) loop -- the holder may have been created just now
     outcomes := outcomes || pawl.answer_duplicate(repeated[n], (duplicates[n]->>'holder')::uuid, duplicates[n]->'error');
   end loop;
   outcomes := outcomes || coalesce((select jsonb_agg(jsonb_build_object('msg_id', f.msg_id, 'outcome', 'created', 'task_id', f.task_id))
     from unnest(fresh) f where f.task_id = any (made)), '[]');
-  if cardinality(made) < cardinality(fresh) or (select count(distinct f.task_id) from unnest(fresh) f) < cardinality(fresh) then
+  if repeats or cardinality(made) < cardinality(fresh) then
     outcomes := pawl.answer_repeats(fresh, made, outcomes);
   end if;
   return outcomes;

@@ -8,8 +8,8 @@ declare
 begin
   delete from pawl.step_identities i where (i.scope, i.key) in (
     select l.scope, l.key from pawl.step_identities l
-    where (l.expires_at <= pawl.now() or not exists (select from pawl.steps s
-        where s.task_id = l.task_id and s.step = l.step and s.index = l.index))
+    where (l.expires_at <= pawl.now() or (l.expires_at is null and not exists (select from pawl.steps s
+        where s.task_id = l.task_id and s.step = l.step and s.index = l.index)))
       and not exists (select from pawl.step_key_waiters w where w.scope = l.scope and w.key = l.key)
     order by l.scope, l.key limit quantity for update skip locked);
   get diagnostics gone = row_count;
