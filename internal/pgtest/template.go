@@ -20,7 +20,7 @@ const keptTemplates = 5
 // makeTemplate makes the database with everything in it, unless it is there: under another name, so that a crash
 // leaves nothing that looks complete.
 func (s *server) makeTemplate(ctx context.Context) (string, error) {
-	digest, err := migrate.Digest(sql.Files, "migrations/*.sql", "functions/*.sql", "triggers/*.sql")
+	digest, err := migrate.Digest(sql.Files, "migrations/*.sql", "functions/*.sql", "triggers/*.sql", "functions.sum")
 	if err != nil {
 		return "", err
 	}
