@@ -53,7 +53,7 @@ func (c *consumer) receive(ctx actor.Context, w work) {
 		c.turn(ctx, w) // the first look, and the one after a restart
 	case Wake:
 		c.door.open()
-		if !c.paced {
+		if !c.paced && c.tired <= tiredOfWakes {
 			c.rung = 0
 			c.turn(ctx, w)
 		}
@@ -91,10 +91,12 @@ func (c *consumer) turn(ctx actor.Context, w work) {
 	c.tired = 0
 }
 
-// How long a consumer rests after errors of the database.
+// How long a consumer rests after errors of the database. A wake-up ends the rest (the database may be back), but not
+// after so many failures in a row.
 const (
-	retryMin = 100 * time.Millisecond
-	retryMax = 5 * time.Second
+	retryMin     = 100 * time.Millisecond
+	retryMax     = 5 * time.Second
+	tiredOfWakes = 3
 )
 
 // batch reads and works one batch and returns how many messages it had.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -212,6 +213,13 @@ func (f *faulty) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, 
 		return nil, err
 	}
 	return f.DB.Query(ctx, sql, args...)
+}
+
+func (f *faulty) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := f.fail(sql, args); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return f.DB.Exec(ctx, sql, args...)
 }
 
 type failedRow struct{ err error }

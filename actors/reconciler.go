@@ -8,7 +8,7 @@ import (
 )
 
 // reconciler looks for open work that nobody will move (R7), a page a tick. One instance at a time is at it; the pages of a
-// pass follow one another twenty times as fast as passes.
+// pass follow one another ten times as fast as passes.
 type reconciler struct{ *environment }
 
 func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
@@ -29,5 +29,5 @@ func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
 	if page.Busy || page.Wrapped {
 		return r.config.ReconcileEvery, nil
 	}
-	return r.config.ReconcileEvery / 20, nil
+	return r.config.ReconcileEvery / 10, nil
 }

@@ -19,9 +19,12 @@ type Reconciled struct {
 	Absorbed int // messages of attempts that had ended
 }
 
+// reconcilePage is how many tasks one page of the reconciler goes over.
+const reconcilePage = 2000
+
 // Reconcile looks through one page of open work for what nobody will move. grace is how long it must have been idle.
 func Reconcile(ctx context.Context, db DB, processor string, grace time.Duration) (r Reconciled, err error) {
-	return r, answered(ctx, db, &r, "reconciling", `select pawl.reconcile($1, grace => $2::interval)`, processor, grace)
+	return r, answered(ctx, db, &r, "reconciling", `select pawl.reconcile($1, $2, $3::interval)`, processor, reconcilePage, grace)
 }
 
 // Swept is what one batch of retention removed.
