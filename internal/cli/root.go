@@ -109,7 +109,10 @@ On your database:
 		a.submitCommand(), a.enqueueCommand(),
 		a.taskCommand(), a.stepCommand(), a.watchCommand(), a.stuckCommand(),
 		a.queueCommand(), a.deadCommand(), a.configCommand(),
-		a.versionCommand(),
+		a.doctorCommand(), a.versionCommand(),
 	)
 	return root
 }
+
+// Commands is the tree of pawl's commands, for tests of the documents.
+func Commands() *cobra.Command { return (&app{}).root() }
