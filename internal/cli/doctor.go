@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/internal/doctor"
+)
+
+// errUnhealthy is what pawl doctor ends with when an invariant does not hold.
+var errUnhealthy = errors.New("an invariant of the engine does not hold")
+
+func (a *app) doctorCommand() *cobra.Command {
+	var c doctor.Config
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the engine's invariants, read-only, in one snapshot",
+		Long: `Checks the engine's invariants: transitions and audit, counters, messages, attempts, identities, gates, progress.
+It reads one snapshot, writes nothing and locks nothing, so it may run on a production database at any time.
+With --at-rest it also checks what holds only while nothing happens: queues drained, leases alive, due work done.
+
+Exits 1 when an invariant does not hold. Advice about the server (old transactions, deadlocks) fails nothing.`,
+		Example: "  pawl doctor\n  pawl doctor --at-rest --grace 10s\n  pawl doctor --json | jq .violations",
+		Args:    cobra.NoArgs,
+		RunE: run(func(ctx context.Context, _ []string) error {
+			return a.with(ctx, func(pool *pgxpool.Pool) error { return a.examine(ctx, pool, c) })
+		}),
+	}
+	cmd.Flags().BoolVar(&c.AtRest, "at-rest", false, "also check what holds only while nothing happens")
+	cmd.Flags().DurationVar(&c.Grace, "grace", time.Minute, "how long something may lie before it counts as lying still")
+	cmd.Flags().IntVar(&c.Samples, "samples", 5, "violations to show of each invariant")
+	return cmd
+}
+
+func (a *app) examine(ctx context.Context, pool *pgxpool.Pool, c doctor.Config) error {
+	report, err := doctor.Examine(ctx, pool, c)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.printJSON(report)
+	} else {
+		doctor.Print(a.Out, report)
+	}
+	if err == nil && !report.Healthy() {
+		err = errUnhealthy
+	}
+	return err
+}

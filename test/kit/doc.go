@@ -1,0 +1,3 @@
+// Package kit works the engine by calling its SQL functions: no actor, no worker process, and no time that passes by
+// itself. It is what the proofs share: the doctor's mutations, crash points, interleavings and the model.
+package kit
