@@ -10,16 +10,21 @@ returns jsonb language plpgsql as $$
 declare
   tasks record;
   identities record;
-  keys int;
-  old int;
+  keys int := 0;
+  old int := 0;
+  again boolean;
 begin
   -- null in a cursor: that table's end was reached.
   cursor := '{"task": "00000000-0000-0000-0000-000000000000", "scope": "", "key": ""}' || coalesce(cursor, '{}');
   tasks := pawl.sweep_tasks(case when cursor->>'task' is null then 0 else quantity end, (cursor->>'task')::uuid);
   identities := pawl.sweep_identities(case when cursor->>'scope' is null then 0 else quantity end, cursor->>'scope', cursor->>'key');
-  keys := pawl.sweep_step_keys(quantity);
-  old := pawl.sweep_records(quantity * 10);
+  if cursor->'old' is distinct from 'null' then
+    keys := pawl.sweep_step_keys(quantity);
+    old := pawl.sweep_records(quantity * 10);
+  end if;
+  again := keys >= quantity or old >= quantity * 10;
   return jsonb_build_object('tasks', tasks.deleted, 'steps', tasks.steps, 'identities', identities.deleted, 'step_keys', keys,
-    'old', old, 'cursor', jsonb_build_object('task', tasks.last, 'scope', identities.last_scope, 'key', identities.last_key),
-    'more', tasks.last is not null or identities.last_scope is not null or keys >= quantity or old >= quantity * 10);
+    'old', old, 'cursor', jsonb_build_object('task', tasks.last, 'scope', identities.last_scope, 'key', identities.last_key,
+      'old', case when again then true end),
+    'more', tasks.last is not null or identities.last_scope is not null or again);
 end $$;
