@@ -35,7 +35,8 @@ type Worker struct {
 
 	Listen      string        `key:"worker.listen" default:"off" doc:"address of /healthz, /readyz and /metrics; off: none"`
 	Name        string        `key:"worker.name" doc:"tells the process apart in the audit; empty: host, process id and a random part"`
-	Queues      []string      `key:"worker.queues" doc:"queues to work on; empty: those of the program"`
+	Queues      []string      `key:"worker.queues" doc:"queues to work on, each as name or name:concurrency"`
+	Handlers    []string      `key:"worker.handlers" doc:"built-in handlers to serve: noop, echo, sleep, fail, shop; empty: all"`
 	Concurrency int           `key:"worker.concurrency" default:"32" unit:"handlers" doc:"at once, of each queue"`
 	Grace       time.Duration `key:"worker.grace" default:"20s" doc:"how long a stop lets handlers end"`
 	Poll        time.Duration `key:"worker.poll" default:"1s" doc:"between looks at an idle queue while notifications are not proven to arrive"`
