@@ -8,12 +8,16 @@ import (
 	"strings"
 )
 
-// describe turns the plain fields of an object into "name value" pairs, ordered by name; nested values as JSON.
+// describe turns the fields of an object into "name value" pairs, ordered by name, those of objects in it among them.
 func describe(fields map[string]any) []string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		value := fields[name]
 		if value == nil {
+			continue
+		}
+		if inner, ok := value.(map[string]any); ok {
+			parts = append(parts, describe(inner)...)
 			continue
 		}
 		parts = append(parts, strings.ReplaceAll(name, "_", " ")+" "+plain(value))

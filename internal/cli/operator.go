@@ -78,14 +78,21 @@ func (a *app) printOutcome(done string, outcome json.RawMessage) error {
 		return a.printJSON(outcome)
 	}
 	var fields map[string]any
-	var details []string
-	if json.Unmarshal(outcome, &fields) == nil {
-		details = describe(fields)
-	}
-	if len(details) == 0 {
+	if json.Unmarshal(outcome, &fields) != nil {
 		a.say("%s", done)
 		return nil
 	}
-	a.say("%s: %s", done, strings.Join(details, ", "))
+	if fields["outcome"] == "unchanged" {
+		a.say("nothing changed: it was so already")
+		return nil
+	}
+	for _, said := range []string{"task_id", "step", "index", "queue", "template", "outcome", "status"} {
+		delete(fields, said)
+	}
+	details := describe(fields)
+	if len(details) > 0 {
+		done += ": " + strings.Join(details, ", ")
+	}
+	a.say("%s", done)
 	return nil
 }

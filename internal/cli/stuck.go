@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -33,17 +34,21 @@ Nothing is moved by looking; pawl task explain says why one of them waits.`,
 }
 
 func (a *app) printStuck(answer json.RawMessage) error {
-	var list []map[string]any
+	var list []struct {
+		TaskID   string    `json:"task_id"`
+		Template string    `json:"template"`
+		State    string    `json:"state"`
+		Since    time.Time `json:"since"`
+		Over     string    `json:"over"`
+		Status   *string   `json:"status"`
+		Notes    *string   `json:"notes"`
+	}
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return fmt.Errorf("reading the stuck tasks: %w", err)
 	}
-	if len(list) == 0 {
-		a.say("Nothing is stuck.")
-		return nil
+	lines := make([][]string, len(list))
+	for i, t := range list {
+		lines[i] = []string{t.TaskID, t.Template, t.State, when(&t.Since), t.Over, text(t.Status), clip(text(t.Notes), 50)}
 	}
-	for _, item := range list {
-		a.printTree(item, "")
-		a.say("")
-	}
-	return nil
+	return a.table([]string{"TASK", "TEMPLATE", "STATE", "SINCE", "OVER", "REPORT", "NOTES"}, lines, "Nothing is stuck.")
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,78 +96,6 @@ func errorMessage(raw json.RawMessage) string {
 		e.Type = e.Error
 	}
 	return e.Type + ": " + e.Message
-}
-
-func (a *app) taskExplain() *cobra.Command {
-	return &cobra.Command{
-		Use:     "explain TASK",
-		Short:   "Say why a task is where it is, step by step",
-		Long:    "Says for the task and for each of its open steps what it waits for: a worker, a lease, a time, another step, a person.",
-		Example: "  pawl task explain 019a3f0c",
-		Args:    cobra.ExactArgs(1),
-		RunE: run(func(ctx context.Context, args []string) error {
-			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				answer, err := call(ctx, pool, "explain_task", id)
-				if err != nil {
-					return err
-				}
-				if a.json {
-					return a.printJSON(answer)
-				}
-				var value any
-				if err := json.Unmarshal(answer, &value); err != nil {
-					return fmt.Errorf("reading the explanation of task %s: %w", id, err)
-				}
-				a.printTree(value, "")
-				return nil
-			})
-		}),
-	}
-}
-
-// printTree prints a JSON value as an outline: what is plain on one line, lists of objects as blocks.
-func (a *app) printTree(value any, indent string) {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, name := range slices.SortedFunc(maps.Keys(v), func(x, y string) int { return rank(x, v[x]) - rank(y, v[y]) }) {
-			switch v[name].(type) {
-			case nil:
-			case map[string]any, []any:
-				a.say("%s%s:", indent, name)
-				a.printTree(v[name], indent+"  ")
-			default:
-				a.say("%s%s: %s", indent, name, plain(v[name]))
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if fields, ok := item.(map[string]any); ok {
-				a.say("%s-", indent)
-				a.printTree(fields, indent+"  ")
-				continue
-			}
-			a.say("%s- %s", indent, plain(item))
-		}
-	default:
-		a.say("%s%s", indent, plain(value))
-	}
-}
-
-// rank puts what names a thing first, plain fields by name, nested ones last.
-func rank(name string, value any) int {
-	order := map[string]int{"task_id": 1, "task": 1, "step": 2, "index": 3, "state": 4, "status": 5, "why": 6, "waits_for": 7}
-	if at, ok := order[name]; ok {
-		return at
-	}
-	at := 1000 + int(name[0])*100
-	if len(name) > 1 {
-		at += int(name[1])
-	}
-	switch value.(type) {
-	case map[string]any, []any:
-		at += 100000
-	}
-	return at
 }
 
 type historyRow struct {

@@ -116,6 +116,10 @@ func TestExplainSaysWhyATaskWaits(t *testing.T) {
 	require.Contains(t, s.ok("task", "explain", id), "test_queue")
 	require.NotEmpty(t, decode[map[string]any](s, "task", "explain", id))
 	require.Contains(t, s.ok("stuck"), "Nothing is stuck.")
+	s.sql("with old as (update pawl.tasks set state_since = state_since - interval '1 day' returning 1) select 'x'")
+	s.feed("[templates.\"test/diamond\"]\nstuck_after = {steps_in_process = \"1h\"}", "config", "apply", "-", "--reason", "a test")
+	require.Regexp(t, id+` +test/diamond@1 +steps_in_process`, s.ok("stuck"))
+	require.Len(t, decode[[]any](s, "stuck"), 1)
 }
 
 func TestWatchFollowsNamedTasksToTheirEnd(t *testing.T) {
