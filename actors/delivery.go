@@ -26,6 +26,7 @@ type delivery struct {
 
 // deliver works a batch. The error says that nothing is worth trying now.
 func (d *delivery) deliver(w work, messages []store.Message) error {
+	until := time.Now().Add(d.config.VisibilityTimeout) // then others may have them
 	d.config.Metrics.BatchSize.WithLabelValues(d.queue).Observe(float64(len(messages)))
 	fresh, suspects := make([]store.Message, 0, len(messages)), []store.Message(nil)
 	for _, m := range messages {
@@ -51,7 +52,7 @@ func (d *delivery) deliver(w work, messages []store.Message) error {
 			suspects = append(fresh, suspects...)
 		}
 	}
-	return d.alone(w, suspects)
+	return d.alone(w, suspects, until)
 }
 
 // together works messages in one transaction. A panic in here goes to the supervisor, and the messages come back.
@@ -69,10 +70,10 @@ func (d *delivery) together(w work, messages []store.Message) error {
 
 // alone works messages each in its own transaction. A panic is the message's failure here, so that those behind it get
 // their turn; the supervisor hears of it afterwards.
-func (d *delivery) alone(w work, messages []store.Message) error {
+func (d *delivery) alone(w work, messages []store.Message, until time.Time) error {
 	var first *panicError
 	for _, m := range messages {
-		if d.stopping.Load() {
+		if d.stopping.Load() || time.Now().After(until) {
 			break // the rest comes back by itself
 		}
 		err := d.recovering(w, m)

@@ -26,7 +26,7 @@ func openPools(ctx context.Context, config Config) (*pools, error) {
 	var err error
 	// A statement ends in a third of the visibility timeout (R13): its messages are still its own then.
 	bounds := fmt.Sprintf(`set lock_timeout = %d; set statement_timeout = %d`,
-		lockTimeout.Milliseconds(), config.VisibilityTimeout.Milliseconds()/3-100)
+		lockTimeout.Milliseconds(), max(config.VisibilityTimeout.Milliseconds()/3-100, 100))
 	if p.work, err = openPool(ctx, config.DatabaseURL, config.Connections, bounds); err != nil {
 		return nil, err
 	}

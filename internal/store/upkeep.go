@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Reconciled is what one page of the reconciler found.
@@ -24,7 +26,11 @@ const reconcilePage = 2000
 
 // Reconcile looks through one page of open work for what nobody will move. grace is how long it must have been idle.
 func Reconcile(ctx context.Context, db DB, processor string, grace time.Duration) (r Reconciled, err error) {
-	return r, answered(ctx, db, &r, "reconciling", `select pawl.reconcile($1, $2, $3::interval)`, processor, reconcilePage, grace)
+	row := db.QueryRow(ctx, `select pawl.reconcile($1, $2, $3::interval)`, processor, reconcilePage, grace)
+	if err := answer(row, &r); err != nil {
+		return r, fmt.Errorf("reconciling: %w", err)
+	}
+	return r, nil
 }
 
 // Swept is what one batch of retention removed.
@@ -44,18 +50,17 @@ func Sweep(ctx context.Context, db DB, processor string, cursor json.RawMessage)
 	if cursor == nil {
 		cursor = json.RawMessage(`{}`)
 	}
-	return s, answered(ctx, db, &s, "sweeping", `select pawl.sweep(500, $1, $2::jsonb)`, processor, cursor)
+	if err := answer(db.QueryRow(ctx, `select pawl.sweep(500, $1, $2::jsonb)`, processor, cursor), &s); err != nil {
+		return s, fmt.Errorf("sweeping: %w", err)
+	}
+	return s, nil
 }
 
-// answered decodes the object that a function returns.
-func answered(ctx context.Context, db DB, into any, doing, sql string, args ...any) error {
-	var answer []byte
-	err := db.QueryRow(ctx, sql, args...).Scan(&answer)
-	if err == nil {
-		err = json.Unmarshal(answer, into)
+// answer decodes the object that a function returns.
+func answer(row pgx.Row, into any) error {
+	var text []byte
+	if err := row.Scan(&text); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return json.Unmarshal(text, into)
 }

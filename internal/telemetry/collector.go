@@ -46,6 +46,7 @@ var (
 	tasksByState  = describe("tasks", "Tasks by state.", "state")
 	deadOpen      = describe("dead_letters_open", "Dead letters that nobody has redriven or dropped.", "queue")
 	heldSteps     = describe("held_steps", "Steps that a gate holds back.", "queue")
+	stuckTasks    = describe("stuck_tasks", "Tasks longer in a state than their template allows, as the reconciler reported them.", "state")
 	databaseUp    = describe("database_up", "1 when the last scrape of the database succeeded.")
 )
 
@@ -59,6 +60,7 @@ var figures = []struct {
 	{`select s.state::text, count(t.state)::float8 from unnest(enum_range(null::pawl.task_state)) s(state)
 	  left join pawl.tasks t on t.state = s.state group by s.state`, []*prometheus.Desc{tasksByState}},
 	{`select queue, count(*)::float8 from pawl.dead_letters where status = 'open' group by queue`, []*prometheus.Desc{deadOpen}},
+	{`select state, count(*)::float8 from pawl.stuck_reports where ended_at is null group by state`, []*prometheus.Desc{stuckTasks}},
 	{`select queue, count(*)::float8 from pawl.held_steps where released_at is null group by queue`, []*prometheus.Desc{heldSteps}},
 }
 
