@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/internal/pgtest"
+)
+
+func nothing() {}
+
+func TestItRunsUntilItIsToldToStop(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, nothing, []string{"--database-url", url, "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
+	}()
+	require.Eventually(t, func() bool {
+		var n int
+		return conn.QueryRow(t.Context(), `select count(*) from pawl.processors where stopped_at is null`).Scan(&n) == nil && n == 1
+	}, time.Minute, 20*time.Millisecond)
+	cancel()
+	require.Zero(t, <-code)
+	var n int
+	require.NoError(t, conn.QueryRow(t.Context(), `select count(*) from pawl.processors where stopped_at is null`).Scan(&n))
+	require.Zero(t, n)
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		want int
+	}{
+		"help":             {[]string{"--help"}, 0},
+		"unknown flag":     {[]string{"--grce", "5s"}, 2},
+		"bad value":        {[]string{"--grace", "soon"}, 2},
+		"bad level":        {[]string{"--log-level", "loud"}, 2},
+		"an argument":      {[]string{"now"}, 2},
+		"no such file":     {[]string{"--config", "/nowhere/pawl.toml"}, 2},
+		"no such database": {[]string{"--database-url", "postgres://127.0.0.1:1/none", "--listen", "off"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, run(t.Context(), nothing, c.args))
+		})
+	}
+}
