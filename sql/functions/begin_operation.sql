@@ -5,7 +5,8 @@
 -- raises: PW023 when actor or reason is missing.
 create or replace function pawl.begin_operation(actor text, reason text) returns void language plpgsql as $$
 begin
-  if coalesce(btrim(actor), '') = '' or coalesce(btrim(reason), '') = '' or octet_length(actor) > 200 or octet_length(reason) > 2000 then
+  if coalesce(btrim(actor), '') = '' or coalesce(btrim(reason), '') = '' or octet_length(actor) > 200
+    or octet_length(reason) > 2000 then
     raise exception 'an operator''s command needs an actor and a reason' using errcode = 'PW023',
       hint = 'Say who acts (at most 200 bytes) and why (at most 2,000): both are kept in the audit.';
   end if;

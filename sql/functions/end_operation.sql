@@ -7,7 +7,7 @@ create or replace function pawl.end_operation(command text, subject jsonb, outco
 begin
   insert into pawl.operations (command, task_id, step, queue, actor, reason, outcome)
   values (command, (subject->>'task_id')::uuid, subject->>'step', subject->>'queue', current_setting('pawl.actor'),
-    current_setting('pawl.reason'), outcome);
+    current_setting('pawl.reason'), subject - '{task_id,step,queue}'::text[] || outcome);
   perform set_config('pawl.actor', '', true), set_config('pawl.reason', '', true);
   return subject || outcome;
 end $$;

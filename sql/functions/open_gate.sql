@@ -34,7 +34,8 @@ begin
     if free < quantity then
       -- The next token's time; while the bucket is full of unclaimed messages, soon, to see them go.
       next_ms := least(coalesce(next_ms, 3600000), case when unclaimed > 0 and level + 1 > pawl.gate_burst(q)
-        then least(1000, greatest(5, 50 / per_second)) else greatest(1, ceil((1 - (level - floor(level + 1e-6))) / per_second * 1000)) end);
+        then least(1000, greatest(5, 50 / per_second))
+        else greatest(1, ceil((1 - (level - floor(level + 1e-6))) / per_second * 1000)) end);
     end if;
   end if;
 end $$;

@@ -1,4 +1,5 @@
--- does: stops a queue: nothing is released to it and nothing claimed from it, until resume_queue. What runs goes on. Returns as configure_queue.
+-- does: stops a queue: nothing is released to it and nothing claimed from it, until resume_queue. What
+--   runs goes on. Returns as configure_queue.
 -- called by: operators.
 -- locks: the queue's row.
 -- raises: PW010 for a queue that nothing names, PW023.

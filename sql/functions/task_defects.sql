@@ -1,6 +1,7 @@
 -- does: finds open tasks that do not follow from their steps, in one snapshot, in which every transaction of the engine is
 --   whole: counters or state that differ, ready steps that nobody starts, needs miscounted, timers missing, large tasks that
---   nobody builds, tasks without open steps that nobody finishes. A task with a message at the step-enqueuer or the finalizer has its owner.
+--   nobody builds, tasks without open steps that nobody finishes. A task with a message at the step-enqueuer or
+--   the finalizer has its owner.
 -- called by: reconcile_tasks, doctor.
 -- locks: nothing.
 -- raises: nothing.
