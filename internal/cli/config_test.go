@@ -23,6 +23,9 @@ retention = "90d"
 
 [engine]
 staged = true
+
+[retention]
+audit = "91d"
 `), 0o600))
 	would := s.ok("config", "diff", file)
 	require.Contains(t, would, "queues.test_queue.rate_limit: - → 100/sec")
@@ -31,7 +34,7 @@ staged = true
 
 	require.Equal(t, ExitUsage, s.run("config", "apply", file).code)
 	changes := decode[[]settingChange](s, "config", "apply", file, "--reason", "a test")
-	require.Len(t, changes, 4)
+	require.Len(t, changes, 5)
 	require.Contains(t, s.ok("config", "diff", file), "already")
 	shown := s.ok("config", "show")
 	require.Contains(t, shown, `rate_limit = "100/sec"`)
