@@ -26,6 +26,7 @@ from .errors import (
     Permanent,
     Rejected,
     RequestError,
+    ResultExpired,
     RetryAfter,
     Stopping,
     TaskAlreadyCompleted,
@@ -47,7 +48,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Cancelled", "Client", "ClientError", "ConfigError", "Failed", "Interrupted", "InvalidBody", "InvalidRequest", "LeaseLost",
-    "PawlError", "Permanent", "Rejected", "Request", "RequestError", "RetryAfter", "Step", "Stopping", "Submitted", "Task",
+    "PawlError", "Permanent", "Rejected", "Request", "RequestError", "ResultExpired", "RetryAfter", "Step", "Stopping", "Submitted", "Task",
     "TaskAlreadyCompleted", "TaskAlreadyExists", "TaskCancelled", "TaskEnded", "TaskFailed", "TaskInputMismatch", "TaskTimedOut",
     "TimedOut", "UnknownTask", "WaitTimeout", "Worker", "new_request_id",
 ]  # fmt: skip

@@ -33,6 +33,7 @@ class Beat:
     def stop(self) -> None:
         self._stopped.set()
         self._thread.join(timeout=5)
+        self._database.close()
 
     def _run(self) -> None:
         while not self._stopped.wait(LOOK_EVERY):

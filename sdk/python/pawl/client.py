@@ -13,7 +13,7 @@ from uuid import UUID
 import psycopg
 
 from .database import Database, Guard, connector, explain, find_url
-from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, RequestError, UnknownTask, WaitTimeout
+from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, RequestError, ResultExpired, UnknownTask, WaitTimeout
 from .lane import LOOK_AGAIN
 from .listen import Listener
 from .task import Request, Submitted, Task
@@ -90,6 +90,8 @@ class Client:
         return sent[0] if isinstance(sent, list) else _first(sent)
 
     def _send(self, requests: list[Request], connection: Any) -> Any:
+        if not requests:
+            return _nothing() if isinstance(connection, psycopg.AsyncConnection) else []
         arguments = ([request.body() for request in requests], [request.headers() for request in requests])
         if isinstance(connection, psycopg.AsyncConnection):
             return _send_async(connection, requests, arguments)
@@ -118,15 +120,17 @@ class Client:
         until = None if timeout is None else time.monotonic() + timeout
         self._listen_for_ends()
         task_id, msg_id = _id(task), task.msg_id if isinstance(task, Submitted) else None
-        looks, seen = 0, -1
+        looks, seen, attached = 0, -1, False
         while True:
             with self._ended:
                 if self._news != seen:
                     seen, looks = self._news, 0
             found = self._look(task_id)
-            if found is None and (answer := self._answer(task_id, msg_id)):
-                task_id, msg_id = answer, None
+            if found is None and not attached and (answer := self._answer(task_id, msg_id)):
+                task_id, msg_id, attached = answer, None, True
                 continue
+            if found is None and attached:
+                raise ResultExpired(f"task {task_id}, which holds the key, has completed, and was removed when its retention was over")
             if found is not None and found.ended:
                 if found.status != "completed":
                     raise ENDS[found.status](found)
@@ -139,6 +143,10 @@ class Client:
                     raise WaitTimeout(f"task {task_id} has not ended within {timeout:g} s; it goes on")
             with self._ended:
                 self._ended.wait_for(lambda: self._news != seen, pause)
+
+    def submit_and_wait(self, request: Request, timeout: float | timedelta | None = None) -> Task:
+        """Sends a request and waits until its task has completed. Raises what submit and wait raise."""
+        return self.wait(self._send_one(request, None), timeout)
 
     def cancel(self, task: Submitted | UUID | str, *, actor: str, reason: str) -> str:
         """Ends an open task as cancelled; running handlers hear of it with their next heartbeat. Who and why are kept.
@@ -229,6 +237,10 @@ async def _send_async(connection: psycopg.AsyncConnection[Any], requests: list[R
     async with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
         await cursor.execute(_SEND, arguments)
         return _sent(requests, await cursor.fetchall())
+
+
+async def _nothing() -> list[Submitted]:
+    return []
 
 
 async def _first(sending: Any) -> Submitted:

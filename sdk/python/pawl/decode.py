@@ -119,8 +119,8 @@ def _dataclass(value: Any, wanted: Any, refuse_unknown: bool, path: str) -> Any:
 def _typed_dict(value: Any, wanted: Any, refuse_unknown: bool, path: str) -> Any:
     _want(value, dict, "an object", path)
     hints = _hints(wanted)
-    for name in wanted.__required_keys__:
-        if name not in value:
+    for name in wanted.__required_keys__:  # which do not know of NotRequired where annotations are texts
+        if name not in value and typing.get_origin(hints[name]) is not typing.NotRequired:
             raise Mismatch(_join(path, name), "is missing")
     if refuse_unknown:
         _refuse_unknown(value, set(hints), path)

@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from .codec import clean
-from .errors import NOT_COMMITTED, Cancelled, Failed, Interrupted, Stopping, TimedOut
+from .errors import NOT_COMMITTED, Cancelled, Failed, Interrupted, Permanent, Rejected, RetryAfter, Stopping, TimedOut
 
 MAX_ERROR_TEXT = 8 << 10  # bytes of an error's text in a result
 MAX_ERROR_TYPE = 100
@@ -134,9 +134,14 @@ def _text(problem: BaseException, cause: Interrupted | None) -> str:
     return text or type(problem).__name__
 
 
+_SILENT = (Failed, Permanent, Rejected, RetryAfter)
+
+
 def _type_of(problem: BaseException, cause: Interrupted | None) -> str:
     if isinstance(problem, Failed) and problem.type:
         return clean(str(problem.type), MAX_ERROR_TYPE)
+    if type(problem) in _SILENT:  # says nothing itself: what it was raised from may
+        return "error" if problem.__cause__ is None else _type_of(problem.__cause__, cause)
     if isinstance(cause, Cancelled):
         return "cancelled"
     if isinstance(cause, TimedOut) and isinstance(problem, (Interrupted, TimeoutError, asyncio.CancelledError)):

@@ -23,7 +23,7 @@ class Failed(PawlError):
     """Raised by a handler: the attempt has failed, and the step is tried again as often as its template says.
 
     Any other exception means the same. This one names its ``type``: a short word by which failures are counted and told
-    apart. Without it the type is the name of the exception's class.
+    apart. Without it the type is the class of the exception that it was raised from, else "error".
     """
 
     retryable = True
@@ -108,6 +108,10 @@ class WaitTimeout(ClientError, TimeoutError):
     """The task has not ended within the time that wait was given. The task goes on."""
 
 
+class ResultExpired(ClientError):
+    """The task that holds the request's key has completed, and was removed when its retention was over."""
+
+
 class RequestError(ClientError):
     """A request was refused. ``details`` is the engine's answer."""
 
@@ -147,8 +151,12 @@ class TaskEnded(ClientError):
 
     def __init__(self, task: Task) -> None:
         error = task.error or {}
-        super().__init__(f"task {task.task_id} {task.status}: {error.get('type', '')} {error.get('message', '')}".rstrip(": "))
+        parts = [f"task {task.task_id} is {task.status}", f"step {error['step']}" if error.get("step") else ""]
+        parts += [str(error.get("type") or ""), str(error.get("message") or "")]
+        super().__init__(": ".join(part for part in parts if part))
         self.task = task
+        #: Whose failure it was, if one step's.
+        self.step: str | None = error.get("step")
 
 
 class TaskFailed(TaskEnded):

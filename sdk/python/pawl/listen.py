@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import select
+import socket
 import threading
 import time
 import uuid
@@ -17,7 +18,7 @@ from .database import Connect, Database
 PROBE_EVERY = 10.0  # seconds
 PROBE_TIMEOUT = 5.0
 RETRY_MIN, RETRY_MAX = 0.1, 10.0
-_GLANCE = 0.5  # seconds between looks whether to stop
+_GLANCE = 0.5  # seconds between looks whether a probe is due
 
 
 class Listener:
@@ -25,7 +26,7 @@ class Listener:
 
     A wake-up is a hint and carries nothing. A connection through a transaction pooler takes LISTEN without an error and
     never hears anything, so the listener sends itself a notification through another connection; while none arrives
-    ``proven`` is false, and subscribers should look for work by themselves, often.
+    ``proven`` is false, and subscribers should look for work by themselves, often. The probing connection is closed by stop.
     """
 
     def __init__(self, connect: Connect, probe: Database, log: logging.Logger) -> None:
@@ -34,6 +35,7 @@ class Listener:
         self._lock = threading.Lock()
         self._wake: dict[str, list[Callable[[], None]]] = {}  # guarded by _lock
         self._stopped = threading.Event()
+        self._bell, self._rung = socket.socketpair()  # ends a wait
         self._thread: threading.Thread | None = None
         self.proven = False
 
@@ -48,8 +50,12 @@ class Listener:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._bell.send(b"x")
         if self._thread:
             self._thread.join(timeout=PROBE_TIMEOUT)
+        self._probe.close()
+        self._bell.close()
+        self._rung.close()
 
     def _run(self) -> None:
         pause, deaf = RETRY_MIN, False
@@ -60,7 +66,7 @@ class Listener:
                     heard = self._serve(connection)
             except (psycopg.Error, OSError) as problem:
                 self._log.debug("listening: the connection ended: %s", problem)
-            if self.proven:
+            if self.proven and not self._stopped.is_set():
                 self._log.info("listening: the connection was lost, queues are polled meanwhile")
             elif not heard and not deaf and not self._stopped.is_set():
                 deaf = True
@@ -99,9 +105,10 @@ class Listener:
                         wake()
         return heard
 
-    @staticmethod
-    def _heard(connection: psycopg.Connection[Any]) -> list[str]:
-        select.select([connection.fileno()], [], [], _GLANCE)
+    def _heard(self, connection: psycopg.Connection[Any]) -> list[str]:
+        readable, _, _ = select.select([connection.fileno(), self._rung], [], [], _GLANCE)
+        if self._rung in readable:
+            return []
         connection.pgconn.consume_input()
         channels = []
         while note := connection.pgconn.notifies():

@@ -1,0 +1,203 @@
+"""Heartbeats, cancelling, lost leases, timeouts, stopping, outages."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pawl
+
+from .support import DEADLINE, Case, Proxy
+
+
+class LeaseTest(Case):
+    def template_with_lease(self, **step: object) -> str:
+        return self.template({"name": "run", "handler": "waits", "lease_ms": 1000, **step})
+
+    def test_heartbeats_keep_the_lease_of_a_slow_handler(self) -> None:
+        worker, go_on, runs = self.worker(), threading.Event(), []
+
+        @worker.handler("waits")
+        def waits(step: pawl.Step) -> int:
+            runs.append(step.delivery)
+            go_on.wait(DEADLINE)
+            return step.delivery
+
+        self.start(worker)
+        sent = self.client.submit(self.template_with_lease())
+        self.until(lambda: runs, "the handler runs")
+        first = self.value(f"select vt from pgmq.q_{self.queue}")
+        # Two leases later the message is still this worker's.
+        self.until(lambda: self.value(f"select extract(epoch from vt - %s) > 2 from pgmq.q_{self.queue}", first), "the lease was extended")
+        go_on.set()
+        self.assertEqual(self.client.wait(sent, DEADLINE).status, "completed")
+
+    def test_cancelling_the_task_reaches_sync_and_async_handlers(self) -> None:
+        worker, seen, running = self.worker(), {}, {"sync": threading.Event(), "async": threading.Event()}
+
+        @worker.handler("sync")
+        def sync(step: pawl.Step) -> None:
+            running["sync"].set()
+            if step.cancelled.wait(DEADLINE):
+                seen["sync"] = step.cause
+            step.check()
+
+        @worker.handler("async")
+        async def asynchronous(step: pawl.Step) -> None:
+            running["async"].set()
+            try:
+                await asyncio.sleep(DEADLINE)
+            except asyncio.CancelledError:
+                seen["async"] = step.cause
+                raise
+
+        self.start(worker)
+        for name in ("sync", "async"):
+            sent = self.client.submit(self.template({"name": "run", "handler": name, "lease_ms": 1000}))
+            self.assertTrue(running[name].wait(DEADLINE))
+            self.assertEqual(self.client.cancel(sent, actor="test", reason="a test"), "cancelled")
+            self.until(lambda: name in seen, f"the {name} handler hears of it")
+            self.assertIsInstance(seen[name], pawl.Cancelled)
+            with self.assertRaises(pawl.TaskCancelled):
+                self.client.wait(sent, DEADLINE)
+            self.assertEqual(self.client.cancel(sent, actor="test", reason="again"), "unchanged")
+        self.until(lambda: self.value(f"select count(*) from pgmq.q_{self.queue}") == 0, "the messages are gone")
+
+    def test_a_lost_lease_stops_the_handler_and_its_result_does_not_count(self) -> None:
+        first, second = self.worker(name="first"), self.worker(name="second")
+        causes, running = [], threading.Event()
+
+        @first.handler("waits")
+        def slow(step: pawl.Step) -> str:
+            running.set()
+            step.cancelled.wait(DEADLINE)
+            causes.append(step.cause)
+            return "of the first"
+
+        @second.handler("waits")
+        def quick(step: pawl.Step) -> str:
+            return f"of the second, delivery {step.delivery}"
+
+        self.start(first)
+        sent = self.client.submit(self.template_with_lease())
+        self.assertTrue(running.wait(DEADLINE))
+        with first._lanes[0].changed:  # it claims no more, as if it were busy
+            first._lanes[0].stopping = True
+        self.start(second)
+
+        def lost() -> bool:  # heartbeats extend it all the time
+            self.expire_lease(sent)
+            second._lanes[0].wake()
+            return bool(causes)
+
+        self.until(lost, "the first handler is told")
+        self.assertIsInstance(causes[0], pawl.LeaseLost)
+        self.assertRegex(self.client.wait(sent, DEADLINE).result, "of the second, delivery [0-9]+")
+
+    def test_a_timeout_ends_the_handler(self) -> None:
+        worker, causes = self.worker(), []
+
+        @worker.handler("waits")
+        async def waits(step: pawl.Step) -> None:
+            try:
+                await asyncio.sleep(DEADLINE)
+            finally:
+                causes.append(step.cause)
+
+        self.start(worker)
+        sent = self.client.submit(self.template({"name": "run", "handler": "waits", "timeout_ms": 300, "retry": {"max_attempts": 1}}))
+        with self.assertRaises(pawl.TaskFailed):
+            self.client.wait(sent, DEADLINE)
+        self.until(lambda: causes, "the handler was stopped")
+        self.assertIsInstance(causes[0], (pawl.TimedOut, pawl.Cancelled))  # the engine's clock may be first
+
+    def test_stopping_lets_handlers_finish(self) -> None:
+        worker, running, go_on = self.worker(), threading.Event(), threading.Event()
+
+        @worker.handler("waits")
+        def waits() -> str:
+            running.set()
+            go_on.wait(DEADLINE)
+            return "finished"
+
+        self.start(worker)
+        sent = self.enqueue("waits")
+        self.assertTrue(running.wait(DEADLINE))
+        stopping = threading.Thread(target=worker.stop, args=(DEADLINE,))
+        stopping.start()
+        self.until(lambda: worker._lanes[0].stopping, "the worker stops")
+        go_on.set()
+        stopping.join(DEADLINE)
+        self.assertEqual(self.client.wait(sent, DEADLINE).result, "finished")
+
+    def test_stopping_hands_back_what_does_not_finish(self) -> None:
+        worker, running = self.worker(), []
+
+        @worker.handler("stubborn")
+        def stubborn(step: pawl.Step) -> str:
+            running.append(step)
+            threading.Event().wait(DEADLINE)
+            return "too late"
+
+        @worker.handler("heeds")
+        async def heeds(step: pawl.Step) -> None:
+            running.append(step)
+            await asyncio.sleep(DEADLINE)
+
+        self.start(worker)
+        sent = [self.enqueue("stubborn"), self.enqueue("heeds")]
+        self.until(lambda: len(running) == 2, "both run")
+        worker.stop(0)
+        for step in running:
+            self.assertIsInstance(step.cause, pawl.Stopping)
+        visible = f"select count(*) from pgmq.q_{self.queue} where vt <= clock_timestamp()"
+        self.assertEqual(self.value(visible), 2)
+        other = self.worker()
+        for name in ("stubborn", "heeds"):
+            other.handler(name)(lambda step: step.delivery)
+        self.start(other)
+        for one in sent:
+            self.assertEqual(self.client.wait(one, DEADLINE).result, 2)
+            self.assertEqual(self.step_of(one)["attempt"], 1)
+
+    def test_results_are_kept_over_an_outage_and_reported_afterwards(self) -> None:
+        proxy = Proxy(self.url)
+        self.addCleanup(proxy.close)
+        worker = pawl.Worker(self.queue, database_url=proxy.url)
+        running, go_on, runs = threading.Event(), threading.Event(), []
+
+        @worker.handler("waits")
+        def waits(step: pawl.Step) -> str:
+            runs.append(step.delivery)
+            running.set()
+            go_on.wait(DEADLINE)
+            return "survived"
+
+        self.start(worker)
+        sent = self.enqueue("waits")
+        self.assertTrue(running.wait(DEADLINE))
+        proxy.cut()
+        go_on.set()
+        self.until(lambda: worker._lanes[0].backoff >= 0.2, "several calls have failed")
+        self.assertEqual(self.step_of(sent)["state"], "in_progress")
+        proxy.mend()
+        self.assertEqual(self.client.wait(sent, DEADLINE).result, "survived")
+        self.assertEqual(runs, [1])
+        self.assertEqual(self.run_one("waits").result, "survived")
+        self.until(lambda: worker._listener.proven, "the worker listens again")
+
+    def test_wakes_up_for_new_work_without_polling(self) -> None:
+        worker = self.worker(poll=3600, proven_poll=3600)
+        worker.handler("quick")(lambda: "woken")
+        self.start(worker)
+        self.until(lambda: worker._listener.proven, "notifications are proven to arrive")
+        lane = worker._lanes[0]
+        for _ in range(3):
+            self.until(lambda: lane._looks >= 5 and not lane.running, "the worker sleeps")
+            self.assertEqual(self.run_one("quick").result, "woken")
+
+    def test_polls_where_nothing_listens(self) -> None:
+        worker = self.worker(listen=False, poll=0.05)
+        worker.handler("quick")(lambda: "polled")
+        self.start(worker)
+        self.assertEqual(self.run_one("quick").result, "polled")
