@@ -8,7 +8,7 @@ language sql stable as $$
   from (values
     ('pawl_worker', array['claim_steps', 'report_steps', 'report_and_claim_steps', 'extend_leases', 'release_steps']),
     ('pawl_operator', array['cancel_task', 'retry_task', 'retry_step', 'resolve_step', 'complete_step', 'resolve_task',
-      'redrive_dead_letters', 'drop_dead_letters', 'pause_queue', 'resume_queue', 'configure_queue', 'configure_template',
+      'redrive_dead_letters', 'drop_dead_letters', 'pause_queue', 'resume_queue', 'configure_queue', 'configure_template', 'configure_engine',
       'explain_task', 'stuck_tasks', 'note_stuck_report', 'get_step_readiness_status', 'get_next_ready_tasks',
       'would_create_cycle',
       'register_template', 'register_entity', 'claim_coverage', 'park_templates', 'unpark_templates', 'beat_janitor',
