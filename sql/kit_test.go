@@ -51,9 +51,6 @@ func newCommittingKit(t *testing.T) *kit {
 	return &kit{T: t, db: pool, pool: pool}
 }
 
-// sub is the kit for a subtest that runs within its parent, on the parent's connection.
-func (k *kit) sub(t *testing.T) *kit { return &kit{T: t, db: k.db, pool: k.pool} }
-
 // begin opens a transaction on a connection of its own, rolled back after the test unless it has ended.
 func (k *kit) begin() *kit {
 	k.Helper()
@@ -101,8 +98,11 @@ func (k *kit) object(sql string, args ...any) object {
 	return get[object](k, sql, args...)
 }
 
-// refused asserts that a statement raises the SQLSTATE, and gives the error. Nothing of the statement remains.
-func (k *kit) refused(code, sql string, args ...any) *pgconn.PgError {
+// refusal is what an error of the database says.
+type refusal struct{ Message, Hint string }
+
+// refused asserts that a statement raises the SQLSTATE, and gives its words. Nothing of the statement remains.
+func (k *kit) refused(code, sql string, args ...any) refusal {
 	k.Helper()
 	tx, err := k.db.Begin(k.Context()) // a savepoint when we are in a transaction
 	require.NoError(k, err)
@@ -111,7 +111,7 @@ func (k *kit) refused(code, sql string, args ...any) *pgconn.PgError {
 	var refused *pgconn.PgError
 	require.ErrorAs(k, err, &refused, sql)
 	require.Equal(k, code, refused.Code, "%s: %v", sql, err)
-	return refused
+	return refusal{Message: refused.Message, Hint: refused.Hint}
 }
 
 // start runs a statement in the background of a transaction that begin opened; its error comes on the channel.
