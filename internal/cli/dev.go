@@ -81,11 +81,20 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 	}
 	defer forget()
 
-	work := make(chan error, 1)
-	if !config.noWorker {
-		go func() { work <- demo.RunWorker(ctx, url, 20*time.Millisecond, log) }()
-		defer func() { cancel(); <-work }()
-	}
+	failed, stopped := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if config.noWorker {
+			return
+		}
+		if err := demo.RunWorker(ctx, url, 20*time.Millisecond, log); err != nil {
+			failed <- err
+		}
+	}()
+	defer func() {
+		cancel()
+		<-stopped
+	}()
 	if err := a.printDev(url, o.Addr(), config); err != nil {
 		return err
 	}
@@ -93,8 +102,7 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 	case <-ctx.Done():
 		a.say("\nStopping.")
 		return nil
-	case err := <-work:
-		work <- nil // for the one who waits above
+	case err := <-failed:
 		return fmt.Errorf("running the demo worker: %w", err)
 	case <-server.Exited():
 		return fmt.Errorf("running Postgres: it ended; see %s", server.LogFile())

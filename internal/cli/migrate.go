@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -60,19 +59,6 @@ func migrateDatabase(ctx context.Context, pool *pgxpool.Pool) (migrate.Report, e
 		return report, fmt.Errorf("migrating the database: %w", err)
 	}
 	return report, nil
-}
-
-// migrateURL is migrateDatabase on a connection of its own.
-func migrateURL(ctx context.Context, url string) error {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return fmt.Errorf("connecting to migrate: %w", err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := migrate.Up(ctx, conn, migrate.Config{}); err != nil {
-		return fmt.Errorf("migrating the database: %w", err)
-	}
-	return nil
 }
 
 func (a *app) printMigration(r migrate.Report) error {
