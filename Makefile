@@ -48,3 +48,9 @@ soak: setup build ## run for hours under faults (ARGS="--for 8h")
 
 clean: ## remove what make built
 	rm -rf bin
+
+.PHONY: sdk-typescript conformance examples
+
+sdk-typescript: setup ## build and test the TypeScript SDK (needs Node 20 and npm)
+	cd sdk/typescript && npm ci --no-audit --no-fund --loglevel=error
+	cd sdk/typescript && go run ../../internal/sdkrun npm test

@@ -6,6 +6,7 @@ import type pg from "pg";
 import { connectionConfig, explain, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
 import { ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
 import { envelope, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
+import { pause } from "./look.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 import { Waiter, type Decision, type Trail } from "./waiter.js";
 
@@ -87,12 +88,13 @@ export class Client {
   }
 
   /**
-   * Waits for a task's end and returns its result. Throws TaskFailed, TaskCancelled or TaskTimedOut when it did not
-   * complete, a RequestError when the request was refused, WaitTimeout, UnknownTask.
+   * Waits for a task's end and returns its result. The id is the task's, or that of a request: when that meets a task with
+   * its key, that task is the answer. Throws TaskFailed, TaskCancelled or TaskTimedOut when it did not complete, a
+   * RequestError when the request was refused, WaitTimeout. Of an id that nobody sent nothing ever comes: give timeoutMs.
    */
   async wait<Out = unknown>(what: Submission<Out> | string, options: WaitOptions = {}): Promise<Out> {
-    const of = typeof what === "string" ? { taskId: checkId(what) } : { trail: what.trail };
-    const { task } = await this.limited(of, options, `task ${typeof what === "string" ? what : what.requestId} has not ended`);
+    const trail = typeof what === "string" ? { requestId: checkId(what), msgId: "0" } : what.trail;
+    const { task } = await this.limited({ trail }, options, `task ${trail.requestId} has not ended`);
     switch (task!.status) {
       case "completed":
         return task!.result as Out;
@@ -144,18 +146,12 @@ export class Client {
   private async send<Out>(envelopes: Envelope[], tx: Queryable | undefined): Promise<Submission<Out>[]> {
     if (envelopes.length === 0) return [];
     const values = [envelopes.map((e) => e.body), envelopes.map((e) => e.headers)];
-    const sql = `select s.msg_id::text,
-        coalesce((select max(absorbed_id) from pawl.absorbed), 0)::text as absorbed_id,
-        coalesce((select max(dead_letter_id) from pawl.dead_letters), 0)::text as dead_id
-      from pgmq.send_batch('${queue}', $1::text[]::jsonb[], $2::text[]::jsonb[]) with ordinality s(msg_id, n) order by s.n`;
-    const found = tx ? (await tx.query(sql, values)).rows : await rows(this.pool, sql, values);
-    return envelopes.map((e, i) => {
-      const { msg_id, absorbed_id, dead_id } = found[i];
-      return new Submission<Out>(this, { requestId: e.requestId, msgId: msg_id, absorbedId: absorbed_id, deadId: dead_id });
-    });
+    const sql = `select s.msg_id::text from pgmq.send_batch('${queue}', $1::text[]::jsonb[], $2::text[]::jsonb[]) with ordinality s(msg_id, n) order by s.n`;
+    const found = tx ? (await tx.query(sql, values)).rows : await again(() => rows(this.pool, sql, values));
+    return envelopes.map((e, i) => new Submission<Out>(this, { requestId: e.requestId, msgId: found[i].msg_id }));
   }
 
-  private async limited(of: { trail?: Trail; taskId?: string; decisionOnly?: boolean }, options: WaitOptions, late: string) {
+  private async limited(of: { trail: Trail; decisionOnly?: boolean }, options: WaitOptions, late: string) {
     const gone = new AbortController();
     const leave = () => gone.abort(options.signal!.reason);
     const timer =
@@ -169,6 +165,20 @@ export class Client {
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", leave);
+    }
+  }
+}
+
+/** Repeats what failed for want of a connection: a request keeps its id, so sending it twice makes one task. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (problem) {
+      const state = sqlState(problem);
+      const lost = state === undefined || (state.startsWith("57") && state !== "57014") || state.startsWith("08");
+      if (!lost || tries === 3) throw problem;
+      await pause(tries * 50);
     }
   }
 }

@@ -114,8 +114,11 @@ export class RequestError extends ClientError {
   }
 }
 
-/** The request cannot be fulfilled: no such template, an input that does not fit its schema, no key where one is needed. */
+/** The request cannot be fulfilled: no such template, an input that does not fit its schema. */
 export class InvalidRequest extends RequestError {}
+
+/** The template takes only requests with a key. */
+export class KeyRequired extends RequestError {}
 
 /** A task with this key is pending or running, and the request said `onDuplicate: "reject"`. */
 export class TaskAlreadyExists extends RequestError {}
@@ -125,6 +128,9 @@ export class TaskAlreadyCompleted extends RequestError {}
 
 /** A task with this key, or this request id, exists with another input. */
 export class TaskInputMismatch extends RequestError {}
+
+/** The request's key is held by a task that has completed and was removed since. */
+export class ResultExpired extends ClientError {}
 
 /** A task that was waited for has ended, and not as completed. */
 export class TaskEnded extends ClientError {

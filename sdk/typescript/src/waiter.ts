@@ -2,8 +2,10 @@ import type pg from "pg";
 
 import { rows } from "./database.js";
 import {
+  type ClientError,
   InvalidRequest,
-  RequestError,
+  KeyRequired,
+  ResultExpired,
   TaskAlreadyCompleted,
   TaskAlreadyExists,
   TaskInputMismatch,
@@ -17,11 +19,8 @@ import { taskColumns, taskFrom, type Task } from "./task.js";
 /** Where the outcome of a request will be found. */
 export interface Trail {
   requestId: string;
-  /** The request's message. */
+  /** The request's message; "0" when it is not known: the id alone does not say which of several requests it was. */
   msgId: string;
-  /** The highest ids before it was sent: what it causes comes after. */
-  absorbedId: string;
-  deadId: string;
 }
 
 /** What became of a request. */
@@ -31,9 +30,7 @@ export interface Decision {
 }
 
 interface Wait {
-  /** Undefined: the task is known. */
-  trail: Trail | undefined;
-  taskId: string | undefined;
+  trail: Trail;
   /** Whether the decision is all that is waited for. */
   decisionOnly: boolean;
   decision: Decision | undefined;
@@ -65,9 +62,9 @@ export class Waiter {
   }
 
   /** Waits for the decision on a request, or for a task's end. gone stops the waiting. */
-  wait(of: { trail?: Trail; taskId?: string; decisionOnly?: boolean }, gone: AbortSignal): Promise<{ decision: Decision | undefined; task: Task | undefined }> {
+  wait(of: { trail: Trail; decisionOnly?: boolean }, gone: AbortSignal): Promise<{ decision: Decision | undefined; task: Task | undefined }> {
     return new Promise((resolve, reject) => {
-      const wait: Wait = { trail: of.trail, taskId: of.taskId, decisionOnly: of.decisionOnly ?? false, decision: undefined, resolve, reject };
+      const wait: Wait = { trail: of.trail, decisionOnly: of.decisionOnly ?? false, decision: undefined, resolve, reject };
       const leave = () => {
         this.waits.delete(wait);
         reject(gone.reason);
@@ -122,38 +119,30 @@ export class Waiter {
     }
   }
 
-  /** Finds what became of requests. Their messages go away in the transaction that decides them. */
+  /**
+   * Finds what became of requests. A request's message goes away in the transaction that decides it, which also makes its
+   * task, or leaves a trace: an absorbed row when a task holds its key or id, a dead letter when it is invalid.
+   */
   private async decide(): Promise<number> {
-    const open = [...this.waits].filter((w) => w.trail && !w.decision);
+    const open = [...this.waits].filter((w) => !w.decision);
     if (open.length === 0) return 0;
-    const trails = open.map((w) => w.trail!);
-    const found = await rows(
-      this.pool,
-      `select w.n, d.reason as invalid, a.reason as duplicate, a.task_id as holder, t.task_id is not null as created
-       from unnest($1::int[], $2::bigint[], $3::uuid[]) w(n, msg_id, id)
-       left join pawl.dead_letters d on d.dead_letter_id > $4 and d.queue = $6 and d.msg_id = w.msg_id
-       left join pawl.absorbed a on a.absorbed_id > $5 and a.queue = $6 and a.msg_id = w.msg_id
-       left join pawl.tasks t on t.task_id = w.id
-       where not exists (select from pgmq.q_orchestration_task_requests q where q.msg_id = w.msg_id)`,
-      [trails.map((_, n) => n), trails.map((t) => t.msgId), trails.map((t) => t.requestId), least(trails.map((t) => t.deadId)), least(trails.map((t) => t.absorbedId)), "orchestration_task_requests"],
-    );
+    const found = await rows(this.pool, decisions, [open.map((w) => w.trail.requestId), open.map((w) => w.trail.msgId)]);
     let ended = 0;
     for (const row of found) {
-      const wait = open[row.n]!;
-      if (!this.waits.has(wait) || wait.decision) continue;
-      const refusal = refusalOf(wait.trail!.requestId, row);
+      const wait = open[Number(row.ord) - 1]!;
+      const { requestId } = wait.trail;
+      if (!this.waits.has(wait) || row.pending) continue;
+      const refusal = refusalOf(requestId, row);
       if (refusal) {
         ended++;
         this.waits.delete(wait);
         wait.reject(refusal);
-      } else if (row.holder || row.created) {
-        wait.decision = row.holder ? { outcome: "attached", taskId: row.holder } : { outcome: "created", taskId: wait.trail!.requestId };
-        wait.taskId = wait.decision.taskId;
-        if (wait.decisionOnly) {
-          ended++;
-          this.waits.delete(wait);
-          wait.resolve({ decision: wait.decision, task: undefined });
-        }
+      } else if (row.absorbed || row.known) {
+        wait.decision = row.absorbed ? { outcome: "attached", taskId: row.holder } : { outcome: "created", taskId: requestId };
+        if (!wait.decisionOnly) continue;
+        ended++;
+        this.waits.delete(wait);
+        wait.resolve({ decision: wait.decision, task: undefined });
       }
     }
     return ended;
@@ -161,9 +150,9 @@ export class Waiter {
 
   /** Finds tasks that have ended. */
   private async finish(): Promise<number> {
-    const open = [...this.waits].filter((w) => w.taskId);
+    const open = [...this.waits].filter((w) => w.decision);
     if (open.length === 0) return 0;
-    const ids = [...new Set(open.map((w) => w.taskId))];
+    const ids = [...new Set(open.map((w) => w.decision!.taskId))];
     const found = await rows(
       this.pool,
       `select w.id as wanted, t.task_id is not null as known, t.finalized_at is not null as ended, f.*
@@ -176,7 +165,7 @@ export class Waiter {
     let ended = 0;
     for (const row of found) {
       for (const wait of open) {
-        if (wait.taskId?.toLowerCase() !== row.wanted || !this.waits.has(wait)) continue;
+        if (wait.decision!.taskId !== row.wanted || !this.waits.has(wait)) continue;
         ended++;
         this.waits.delete(wait);
         if (row.ended) wait.resolve({ decision: wait.decision, task: taskFrom(row) });
@@ -187,13 +176,34 @@ export class Waiter {
   }
 }
 
-function refusalOf(requestId: string, row: { invalid: string | null; duplicate: string | null; holder: string | null }): RequestError | undefined {
-  if (row.invalid !== null) return new InvalidRequest(`request refused: ${row.invalid}`, requestId);
+const decisions = `
+  select w.ord, t.task_id is not null as known, exists (select from pgmq.q_orchestration_task_requests q where q.msg_id = w.message) as pending,
+    a.reason as absorbed, a.task_id as holder, h.task_id is not null as held, d.reason as dead
+  from unnest($1::uuid[], $2::bigint[]) with ordinality w(request, message, ord)
+  left join pawl.tasks t on t.task_id = w.request
+  left join lateral (
+    select x.reason, x.task_id from pawl.absorbed x
+    where (t.task_id is null or w.message > 0) and x.queue = 'orchestration_task_requests'
+      and x.message->>'request_id' = w.request::text and (w.message = 0 or x.msg_id = w.message)
+    order by x.absorbed_id desc limit 1) a on true
+  left join pawl.tasks h on h.task_id = a.task_id
+  left join lateral (
+    select x.reason from pawl.dead_letters x
+    where (t.task_id is null or w.message > 0) and a.reason is null and x.queue = 'orchestration_task_requests' and x.status = 'open'
+      and x.message->>'request_id' = w.request::text and (w.message = 0 or x.msg_id = w.message)
+    order by x.dead_letter_id desc limit 1) d on true`;
+
+function refusalOf(requestId: string, row: { absorbed: string | null; holder: string | null; held: boolean; dead: string | null }): ClientError | undefined {
+  if (row.dead !== null) {
+    const [, kind, message] = /^([A-Za-z]+): ([^]*)$/.exec(row.dead) ?? [, "InvalidRequest", row.dead];
+    return kind === "KeyRequired" ? new KeyRequired(message!, requestId) : new InvalidRequest(`${kind}: ${message}`, requestId);
+  }
   const holder = row.holder ?? undefined;
-  switch (row.duplicate) {
+  switch (row.absorbed) {
     case null:
-    case "duplicate request":
       return undefined;
+    case "duplicate request":
+      return row.held ? undefined : new ResultExpired(`the task ${holder} that holds the key has completed, and its result was removed when its retention was over`);
     case "TaskAlreadyExists":
       return new TaskAlreadyExists(`request rejected: task ${holder} with this key is already pending or running`, requestId, holder);
     case "TaskAlreadyCompleted":
@@ -201,9 +211,5 @@ function refusalOf(requestId: string, row: { invalid: string | null; duplicate: 
     case "TaskInputMismatch":
       return new TaskInputMismatch(`request rejected: task ${holder} has this key or id, and another input`, requestId, holder);
   }
-  return new RequestError(`request rejected: ${row.duplicate}`, requestId, holder);
-}
-
-function least(ids: string[]): string {
-  return ids.reduce((a, b) => (BigInt(a) < BigInt(b) ? a : b));
+  return new InvalidRequest(`request refused: ${row.absorbed}`, requestId, holder);
 }

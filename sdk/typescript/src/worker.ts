@@ -107,21 +107,29 @@ export class Worker {
     this.log.info("worker started", { worker: this.name, queues: this.queues.map((q) => q.name).join(","), handlers: [...this.handlers.keys()].sort().join(",") });
   }
 
-  /** Starts, works until SIGTERM, SIGINT or the signal, then stops gracefully. A second SIGTERM or SIGINT ends the process. */
-  async run(options: { signal?: AbortSignal } = {}): Promise<void> {
+  /**
+   * Starts, works until SIGTERM, SIGINT or the signal, then stops gracefully. A second SIGTERM or SIGINT ends the process.
+   * With untilEof it stops, too, when standard input ends: for supervisors that hold it open.
+   */
+  async run(options: { signal?: AbortSignal; untilEof?: boolean } = {}): Promise<void> {
     let asked!: () => void;
     const ask = new Promise<void>((resolve) => (asked = resolve));
+    const forget = () => {
+      process.removeListener("SIGTERM", asked).removeListener("SIGINT", asked);
+      options.signal?.removeEventListener("abort", asked);
+    };
     process.once("SIGTERM", asked).once("SIGINT", asked);
     options.signal?.addEventListener("abort", asked);
+    if (options.untilEof) process.stdin.once("close", asked).resume();
     try {
       if (options.signal?.aborted) return;
       await this.start();
       await Promise.race([ask, this.end]);
-      process.removeListener("SIGTERM", asked).removeListener("SIGINT", asked);
+      forget();
       await this.stop();
     } finally {
-      process.removeListener("SIGTERM", asked).removeListener("SIGINT", asked);
-      options.signal?.removeEventListener("abort", asked);
+      forget();
+      if (options.untilEof) process.stdin.removeListener("close", asked).destroy();
     }
   }
 

@@ -1,0 +1,9 @@
+// Asks for greetings and waits for them: node build/examples/producer.js Ada Grace
+import { Client } from "pawl";
+
+const client = new Client();
+for (const name of process.argv.slice(2)) {
+  const task = await client.enqueue<string>("greet", { name }, { key: `greet-${name}` });
+  console.log(await task.wait({ timeoutMs: 60_000 }));
+}
+await client.close();

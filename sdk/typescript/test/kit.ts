@@ -1,0 +1,102 @@
+/** What tests share: the database and the orchestrator that the test run brings, and queues of their own. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, type TestContext } from "node:test";
+
+import pg from "pg";
+
+import { Client, Worker, silentLog, type WorkerConfig } from "../src/index.js";
+
+/** Milliseconds that tests wait for what must come. */
+export const patience = 60_000;
+
+export const url = process.env["PAWL_DATABASE_URL"] ?? "";
+assert.ok(url, "PAWL_DATABASE_URL is not set: run the tests with `make sdk-typescript`");
+
+export const pool = new pg.Pool({ connectionString: url, max: 4 });
+pool.on("error", () => {});
+export const client = new Client({ databaseUrl: url });
+after(async () => {
+  await client.close();
+  await pool.end();
+});
+
+/** A step as the database has it. */
+export interface Row {
+  state: string;
+  attempt: number;
+  deliveries: number;
+  failures: number;
+  worker: string | null;
+  result: any;
+  error: { type: string; message: string; retryable: boolean; retry_after?: number } | null;
+}
+
+export async function step(taskId: string, name = "run"): Promise<Row | undefined> {
+  const { rows } = await pool.query("select state, attempt, deliveries, failures, worker, result, error from pawl.steps where task_id = $1 and step = $2", [taskId, name]);
+  return rows[0];
+}
+
+/** Waits until a condition holds, and returns what it gave. */
+export async function eventually<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
+  const deadline = Date.now() + patience;
+  for (;;) {
+    const value = await condition();
+    if (value) return value;
+    assert.ok(Date.now() < deadline, `waiting until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Waits until the step of a one-step task is in a state. */
+export function until(taskId: string, state: string): Promise<Row> {
+  return eventually(async () => {
+    const row = await step(taskId);
+    return row?.state === state ? row : undefined;
+  }, `step of ${taskId} is ${state}`);
+}
+
+/** The name of a new queue, made by naming it as a first request would. */
+export async function newQueue(handler = "echo"): Promise<string> {
+  const name = `ts_${randomBytes(5).toString("hex")}`;
+  await pool.query("select pawl.adhoc_template('default', $1, $2)", [handler, name]);
+  return name;
+}
+
+/** Sets lease and back-off of a handler's steps on a queue that are yet to be made. */
+export async function limits(queue: string, set: { leaseMs?: number; baseMs?: number; timeoutMs?: number }): Promise<void> {
+  await pool.query(
+    `update pawl.template_steps set lease_ms = coalesce($2, lease_ms), base_ms = coalesce($3, base_ms),
+       timeout = coalesce($4 * interval '1 ms', timeout) where queue = $1`,
+    [queue, set.leaseMs, set.baseMs, set.timeoutMs],
+  );
+}
+
+/** Starts one-step tasks and returns their ids. */
+export async function submit(queue: string, handler: string, ...inputs: unknown[]): Promise<string[]> {
+  const sent = await Promise.all(inputs.map((input) => client.enqueue(handler, input, { queue })));
+  return Promise.all(sent.map(async (s) => (await s.decision({ timeoutMs: patience })).taskId));
+}
+
+/** A worker on a queue, stopped after the test. */
+export function newWorker(t: TestContext, queue: string, config: Partial<WorkerConfig> = {}): Worker {
+  const log = process.env["VERBOSE"] ? undefined : silentLog;
+  const w = new Worker({ databaseUrl: url, queues: [queue], graceMs: 5_000, log, ...config });
+  t.after(() => w.stop());
+  return w;
+}
+
+/** A promise and the function that keeps it. */
+export function promised<T = void>(): { promise: Promise<T>; keep: (value: T) => void } {
+  let keep!: (value: T) => void;
+  const promise = new Promise<T>((resolve) => (keep = resolve));
+  return { promise, keep };
+}
+
+/** Resolves when a signal is aborted, with its reason. */
+export function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason);
+    signal.addEventListener("abort", () => resolve(signal.reason), { once: true });
+  });
+}

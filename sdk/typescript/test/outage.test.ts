@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import pg from "pg";
+
+import { LeaseLost, silentLog, type Step } from "../src/index.js";
+import { eventually, newQueue, newWorker, pool, promised, step, submit, until, url } from "./kit.js";
+
+/** Ends all connections of a worker. */
+async function cut(worker: string): Promise<number> {
+  const { rows } = await pool.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", [worker.slice(0, 63)]);
+  return rows.length;
+}
+
+test("connections cut in the middle cost no result", async (t) => {
+  const queue = await newQueue();
+  const w = newWorker(t, queue, { name: `cut-${queue}` });
+  let runs = 0;
+  w.handle("echo", async (step) => {
+    runs++;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return step.input;
+  });
+  await w.start();
+  const inputs = Array.from({ length: 100 }, (_, i) => i);
+  const sent = submit(queue, "echo", ...inputs);
+  let cuts = 0;
+  await eventually(async () => {
+    cuts += await cut(w.name);
+    return cuts >= 10;
+  }, "ten connections were cut");
+  for (const [i, task] of (await sent).entries()) assert.equal((await until(task, "complete")).result, i);
+  assert.ok(runs >= 100);
+});
+
+test("a result is kept while the database is away, and reported again", async (t) => {
+  const queue = await newQueue();
+  let refusals = 0;
+  const log = { ...silentLog, warn: (message: string) => void (message.startsWith("calling the database") && refusals++) };
+  const w = newWorker(t, queue, { name: `away-${queue}`, log });
+  const began = promised();
+  const go = promised();
+  w.handle("echo", async () => {
+    began.keep();
+    await go.promise;
+    return "kept";
+  });
+  await w.start();
+  const [task] = await submit(queue, "echo", 1);
+  await began.promise;
+  // Its queue refuses every report for a while.
+  await pool.query(`alter table pgmq.q_${queue} rename to q_${queue}_away`);
+  go.keep();
+  await cut(w.name);
+  await eventually(() => refusals > 0, "a call was refused");
+  await pool.query(`alter table pgmq.q_${queue}_away rename to q_${queue}`);
+  const row = await until(task!, "complete");
+  assert.deepEqual([row.result, row.attempt, row.deliveries], ["kept", 1, 1]);
+});
+
+test("completeIn completes the step with the caller's transaction, or not at all", async (t) => {
+  const queue = await newQueue();
+  await pool.query(`create table ledger_${queue} (n int)`);
+  const w = newWorker(t, queue);
+  const refused = promised<unknown>();
+  w.handle("echo", async (step: Step<string>) => {
+    const tx = new pg.Client(url);
+    await tx.connect();
+    try {
+      await tx.query("begin");
+      await tx.query(`insert into ledger_${queue} values (1)`);
+      if (step.input === "late") {
+        await pool.query("select pawl.cancel_task($1, 'test', 'test')", [step.taskId]);
+        await pool.query(`delete from pgmq.q_${queue} where message->>'task_id' = $1`, [step.taskId]);
+      }
+      try {
+        await step.completeIn(tx, { charged: step.input });
+      } catch (problem) {
+        refused.keep(problem);
+        throw problem;
+      }
+      await tx.query(step.input === "commits" ? "commit" : "rollback");
+      return "not used";
+    } finally {
+      await tx.end();
+    }
+  });
+  await w.start();
+  const [commits, forgets] = await submit(queue, "echo", "commits", "forgets");
+  assert.deepEqual((await until(commits!, "complete")).result, { charged: "commits" });
+  assert.equal((await until(forgets!, "waiting_for_retry")).error?.type, "transaction_not_committed");
+  const [late] = await submit(queue, "echo", "late");
+  assert.ok((await refused.promise) instanceof LeaseLost);
+  assert.equal((await step(late!))?.state, "cancelled");
+  await w.stop();
+  assert.equal((await pool.query(`select from ledger_${queue}`)).rows.length, 1);
+});
