@@ -379,3 +379,18 @@ func TestFiftyCallersActOnce(t *testing.T) {
 	require.Equal(k, "paid 3", k.invoice("A-1"))
 	k.sound()
 }
+
+func TestStepThatIsHandedBackReleasesItsRow(t *testing.T) {
+	k := newKit(t)
+	invoices(k, nil)
+	task := k.pay("A-1", "admin")
+	d := k.claimOne("work_queue")
+	k.exec("select pawl.release_steps('work_queue', $1)", []object{{"msg_id": d.ID, "read_ct": d.ReadCount - 1}})
+	require.Equal(t, "paying 2", k.invoice("A-1"), "the lease is not the caller's")
+	k.exec("select pawl.release_steps('work_queue', $1)", []object{{"msg_id": d.ID, "read_ct": d.ReadCount}})
+	require.Equal(t, "sent 3", k.invoice("A-1"))
+	k.work("work_queue")
+	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "paid 5", k.invoice("A-1"))
+	k.sound()
+}

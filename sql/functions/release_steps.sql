@@ -1,5 +1,5 @@
--- does: hands messages back at once, for a worker that stops: visible again now, the delivery stays counted. leases:
---   [{msg_id, read_ct}]. Returns [{msg_id, released}].
+-- does: hands messages back at once, for a worker that stops: visible again now, the delivery stays counted;
+--   entity claims are moved back, since nobody acts any more. leases: [{msg_id, read_ct}]. Returns [{msg_id, released}].
 -- called by: workers on SIGTERM.
 -- locks: its messages, skip locked.
 -- raises: PW010 for an unknown queue.
@@ -9,6 +9,9 @@ declare
   answer json;
 begin
   perform pawl.check_step_queue(queue);
+  if exists (select from pawl.entity_claims) then
+    perform pawl.release_claims(queue, leases);
+  end if;
   execute format($q$
     with asked as (select (l->>'msg_id')::bigint as msg_id, (l->>'read_ct')::int as read_ct from jsonb_array_elements($1) l),
     freed as (select f.msg_id from pawl_queues.%I(array(select msg_id from asked order by msg_id),
