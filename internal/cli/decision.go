@@ -2,14 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
 )
 
@@ -126,7 +126,12 @@ func (a *app) printDecision(d decision) error {
 
 // awaitTask waits for the end of the task and prints its result.
 func (a *app) awaitTask(ctx context.Context, pool *pgxpool.Pool, d decision) error {
-	if err := waitFinal(ctx, pool, d.TaskID); err != nil {
+	c, err := client.New(client.Config{Pool: pool, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return fmt.Errorf("waiting for task %s: %w", d.TaskID, err)
+	}
+	defer c.Close()
+	if _, err := c.Wait(ctx, d.TaskID); err != nil {
 		return err
 	}
 	t, err := readTask(ctx, pool, d.TaskID)
@@ -153,43 +158,4 @@ func (a *app) awaitTask(ctx context.Context, pool *pgxpool.Pool, d decision) err
 			hint: "pawl task show " + t.TaskID + " shows the steps; pawl task retry runs the failed ones again"}
 	}
 	return nil
-}
-
-// waitFinal waits until the task is final. Notifications are hints: after each, and without any, it looks again.
-func waitFinal(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) error {
-	conn, err := pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("waiting for task %s: %w", id, err)
-	}
-	defer conn.Release()
-	if _, err := conn.Exec(ctx, "listen pawl_finished"); err != nil {
-		return fmt.Errorf("waiting for task %s: %w", id, err)
-	}
-	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), "unlisten pawl_finished") }() // a lost connection listens no more
-	pause := 5 * time.Millisecond
-	for {
-		var final bool
-		err := pool.QueryRow(ctx, "select finalized_at is not null from pawl.tasks where task_id = $1", id).Scan(&final)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return notFoundf("its retention may be over", "task %s is gone", id)
-		} else if err != nil {
-			return fmt.Errorf("waiting for task %s: %w", id, err)
-		}
-		if final {
-			return nil
-		}
-		look, cancel := context.WithTimeout(ctx, pause)
-		_, err = conn.Conn().WaitForNotification(look)
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("waiting for task %s, which goes on: %w", id, context.Cause(ctx))
-		case err == nil:
-			pause = 5 * time.Millisecond
-		case look.Err() != nil:
-			pause = min(4*pause, time.Second)
-		default:
-			return fmt.Errorf("waiting for task %s: %w", id, err)
-		}
-	}
 }
