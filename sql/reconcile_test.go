@@ -30,6 +30,12 @@ func TestHealthyWorkIsNotRepaired(t *testing.T) {
 			}
 			k.submit("rec/mixed", object{"run_at": "2999-01-01T00:00:00Z"})
 			offset := time.Duration(0)
+			k.template("rec/blocked", object{"on_failure": "hold"}, step("z", object{"queue": "blocked_queue"}))
+			blocked := k.submit("rec/blocked")
+			k.rest()
+			k.fail("blocked_queue", k.claimOne("blocked_queue"))
+			k.rest()
+			require.Equal(t, "blocked_by_failures", k.state(blocked))
 			check := func() {
 				offset += 2 * time.Minute
 				k.later(offset)

@@ -20,9 +20,10 @@ create or replace function pawl.task_defects(ids uuid[]) returns table (task_id 
       from pawl.steps s where s.task_id = t.task_id) c
     where t.state not in ('pending', 'initializing')),
   defects as (
-    select c.task_id, case when c.counted[1] = 0 then 'unfinished' else 'counters' end as kind,
+    select c.task_id, case when c.counted[1] = 0 and c.counted = c.kept then 'unfinished' else 'counters' end as kind,
       jsonb_build_object('state', c.state, 'kept', c.kept, 'counted', c.counted) as found
-    from counts c where c.counted <> c.kept or c.counted[1] = 0 or c.state <> case
+    from counts c where c.counted <> c.kept or (c.counted[1] = 0 and not (c.on_failure = 'hold' and c.counted[6] > 0))
+      or c.state <> case
       when c.on_failure = 'hold' and c.counted[6] > 0 and c.counted[2] + c.counted[3] + c.counted[4] + c.counted[5] = 0
       then 'blocked_by_failures'
       else pawl.open_state(c.counted[1], c.counted[2], c.counted[3], c.counted[4], c.counted[5], c.counted[6]) end
