@@ -15,9 +15,9 @@ import (
 var (
 	// ErrClosed ends waiting when the client is closed.
 	ErrClosed = errors.New("the client is closed")
-	// ErrNotFound: there is no such task or step, or it was removed when its retention was over.
+	// ErrNotFound says that there is no such task or step, or it was removed when its retention was over.
 	ErrNotFound = errors.New("no such task or step")
-	// ErrResultExpired: the request's key is held by a task that has completed and was removed since.
+	// ErrResultExpired says that the request's key is held by a task that has completed and was removed since.
 	ErrResultExpired = errors.New("the task that holds the key has completed, and its result was removed when its retention was over")
 )
 

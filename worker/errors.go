@@ -8,13 +8,13 @@ import (
 
 // What context.Cause of a handler's context says when the work is no longer wanted.
 var (
-	// ErrCancelled: the task or the step was ended by somebody else; the result will not count.
+	// ErrCancelled says that the task or the step was ended by somebody else; the result will not count.
 	ErrCancelled = errors.New("the step was cancelled")
-	// ErrLeaseLost: the lease could not be extended in time; another worker has the step now or soon.
+	// ErrLeaseLost says that the lease could not be extended in time; another worker has the step now or soon.
 	ErrLeaseLost = errors.New("the lease of the step is lost")
-	// ErrTimeout: the step's timeout is over.
+	// ErrTimeout says that the step's timeout is over.
 	ErrTimeout = errors.New("the step's timeout is over")
-	// ErrStopping: the worker stops and the grace period is over; an error returned now hands the step back.
+	// ErrStopping says that the worker stops and the grace period is over; an error returned now hands the step back.
 	ErrStopping = errors.New("the worker stops")
 )
 
