@@ -100,8 +100,36 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// refusal is the error of a request that met a task, in the words that the engine uses at every door.
+func refusal(ctx context.Context, pool *pgxpool.Pool, d decision, key string) error {
+	body := map[string]any{"error": d.Reason, "existing_execution_id": d.TaskID}
+	name := key
+	if name == "" {
+		name = d.TaskID.String()
+	}
+	message := fmt.Sprintf("Task with ID '%s' exists with another request", name)
+	switch d.Reason {
+	case "TaskAlreadyExists":
+		message = fmt.Sprintf("Task with ID '%s' is already pending/running", name)
+	case "TaskAlreadyCompleted":
+		message = fmt.Sprintf("Task with ID '%s' already completed successfully", name)
+	case "TaskInputMismatch":
+		message = fmt.Sprintf("Task with ID '%s' exists with another input", name)
+	}
+	if t, err := readTask(ctx, pool, d.TaskID); err == nil { // its retention may be over: then only the key is left
+		if d.Reason == "TaskAlreadyCompleted" {
+			body["completed_at"], body["result"] = t.FinalizedAt, t.Result
+		} else {
+			body["status"] = t.Status
+		}
+	}
+	body["message"] = message
+	return &failure{code: ExitRefused, err: fmt.Errorf("%s: %s (task %s)", d.Reason, message, d.TaskID),
+		hint: "pawl task show " + d.TaskID.String(), body: body}
+}
+
 // printDecision tells what became of a request whose end is not waited for.
-func (a *app) printDecision(d decision) error {
+func (a *app) printDecision(ctx context.Context, pool *pgxpool.Pool, d decision, key string) error {
 	if a.json && (d.Outcome == messaging.Created || d.Outcome == messaging.Attached || d.Outcome == "") {
 		if d.Outcome == "" {
 			d.Outcome = "sent"
@@ -114,10 +142,10 @@ func (a *app) printDecision(d decision) error {
 	case messaging.Attached:
 		a.say("attached to task %s, which holds the key or id already", d.TaskID)
 	case messaging.Refused:
-		return &failure{code: ExitRefused, err: fmt.Errorf("request rejected: %s: task %s", d.Reason, d.TaskID),
-			hint: "pawl task show " + d.TaskID.String()}
+		return refusal(ctx, pool, d, key)
 	case messaging.Invalid:
-		return &failure{code: ExitRefused, err: fmt.Errorf("request refused: %s", d.Reason), hint: "pawl dead list shows it with its reason"}
+		return &failure{code: ExitRefused, err: fmt.Errorf("request refused: %s", d.Reason), hint: "pawl dead list shows it with its reason",
+			body: map[string]any{"error": "InvalidRequest", "message": d.Reason}}
 	default:
 		a.say("sent request %s; no orchestrator has taken it yet (is one running? pawl dev starts one)", d.RequestID)
 	}

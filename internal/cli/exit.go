@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -29,11 +30,18 @@ const (
 const exitHelp = `Exit codes: 0 done · 1 failed · 2 usage · 3 not found · 4 the task did not complete ·
 5 refused (duplicate, invalid, not possible now) · 6 no database or not migrated · 7 --timeout ran out`
 
+// exitNames are what a failure is called in JSON when it has no name of its own.
+var exitNames = map[int]string{
+	ExitFailed: "Failed", ExitUsage: "Usage", ExitNotFound: "NotFound", ExitTaskFailed: "TaskFailed", ExitRefused: "Refused",
+	ExitUnavailable: "Unavailable", ExitTimeout: "Timeout",
+}
+
 // failure is an error with its exit code and what the user can do about it.
 type failure struct {
 	code int
 	err  error
 	hint string
+	body map[string]any // what JSON tells beside: error, existing_execution_id, …
 }
 
 func (f *failure) Error() string { return f.err.Error() }
@@ -58,7 +66,7 @@ var sqlCodes = map[string]int{
 func classify(err error) *failure {
 	var known *failure
 	if errors.As(err, &known) {
-		return &failure{code: known.code, err: err, hint: known.hint}
+		return &failure{code: known.code, err: err, hint: known.hint, body: known.body}
 	}
 	var refused *pgconn.PgError
 	var unreachable *pgconn.ConnectError
@@ -88,7 +96,12 @@ func classify(err error) *failure {
 // printFailure tells people in two lines, machines in one object, on the error stream.
 func printFailure(w io.Writer, f *failure, asJSON bool) {
 	if asJSON {
-		text, _ := json.Marshal(map[string]any{"error": f.err.Error(), "exit_code": f.code, "hint": f.hint}) // plain values
+		body := map[string]any{"error": exitNames[f.code], "message": f.err.Error(), "exit_code": f.code}
+		if f.hint != "" {
+			body["hint"] = f.hint
+		}
+		maps.Copy(body, f.body)
+		text, _ := json.Marshal(body) // plain values, and JSON of the database
 		fmt.Fprintf(w, "%s\n", text)
 		return
 	}

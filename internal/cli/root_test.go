@@ -47,11 +47,14 @@ func TestErrorsAreObjectsWithJSON(t *testing.T) {
 	require.Equal(t, ExitNotFound, o.code)
 	var e struct {
 		Error    string `json:"error"`
+		Message  string `json:"message"`
 		ExitCode int    `json:"exit_code"`
 		Hint     string `json:"hint"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.err), &e))
 	require.Equal(t, ExitNotFound, e.ExitCode)
+	require.Equal(t, "NotFound", e.Error)
+	require.NotEmpty(t, e.Message)
 	require.NotEmpty(t, e.Hint)
 }
 

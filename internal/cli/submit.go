@@ -189,7 +189,7 @@ func (a *app) submit(ctx context.Context, pool *pgxpool.Pool, s submission) erro
 		return err
 	}
 	if !s.wait || d.TaskID == uuid.Nil || d.Outcome == messaging.Refused {
-		return a.printDecision(d)
+		return a.printDecision(ctx, pool, d, s.request.Key)
 	}
 	return a.awaitTask(ctx, pool, d)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -47,7 +48,17 @@ func TestSubmitSaysWhatBecameOfDuplicates(t *testing.T) {
 	s.ok("task", "wait", first.TaskID.String())
 	refused := s.run("submit", "test/diamond", "--key", "K", "--on-duplicate", "reject")
 	require.Equal(t, ExitRefused, refused.code)
-	require.Contains(t, refused.err, "TaskAlreadyCompleted")
+	require.Contains(t, refused.err, "Task with ID 'K' already completed successfully")
+	refused = s.run("submit", "test/diamond", "--key", "K", "--on-duplicate", "reject", "--json")
+	var body map[string]any
+	require.NoError(t, json.Unmarshal([]byte(refused.err), &body))
+	require.Equal(t, "TaskAlreadyCompleted", body["error"])
+	require.Equal(t, first.TaskID.String(), body["existing_execution_id"])
+	require.NotEmpty(t, body["completed_at"])
+	require.Equal(t, map[string]any{"step": "last", "n": 0.0}, body["result"])
+	other := s.run("submit", "test/diamond", "--key", "K", "--input", `{"n": 5}`)
+	require.Equal(t, ExitRefused, other.code)
+	require.Contains(t, other.err, "TaskInputMismatch")
 
 	require.Contains(t, s.ok("submit", "test/diamond", "--request-id", id), "created task "+id)
 	require.Contains(t, s.ok("submit", "test/diamond", "--request-id", id), "attached to task "+id)
