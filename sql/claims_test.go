@@ -394,3 +394,18 @@ func TestStepThatIsHandedBackReleasesItsRow(t *testing.T) {
 	require.Equal(t, "paid 5", k.invoice("A-1"))
 	k.sound()
 }
+
+func TestCancelledStepThatIsHandedBackNeverRunsAgain(t *testing.T) {
+	k := newKit(t)
+	invoices(k, nil)
+	task := k.pay("A-1", "admin")
+	d := k.claimOne("work_queue")
+	k.exec("select pawl.cancel_task($1, 'ann', 'too late')", task)
+	k.exec("select pawl.release_steps('work_queue', $1)", []object{{"msg_id": d.ID, "read_ct": d.ReadCount}})
+	require.Equal(t, "sent 3", k.invoice("A-1"))
+	require.Empty(t, k.claim("work_queue"))
+	require.Equal(t, "sent 3", k.invoice("A-1"))
+	require.Equal(t, "cancelled", k.steps(task)["pay"])
+	require.Zero(t, get[int](k, "select count(*) from pgmq.q_work_queue"))
+	k.sound()
+}

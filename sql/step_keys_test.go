@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -200,5 +201,42 @@ func TestKeyIsGivenAwayOnceUnderConcurrency(t *testing.T) {
 		return get[int](k, "select count(*) from pawl.tasks where state = 'complete'") == callers*tasks
 	}, time.Minute, 20*time.Millisecond, "every task should finish")
 	require.Equal(k, 1, get[int](k, "select count(*) from pawl.audit where step = 'fetch' and event = 'enqueued'"))
+	k.sound()
+}
+
+func TestManyKeysAreTakenInPieces(t *testing.T) {
+	k := newKit(t)
+	steps := make([]object, 600)
+	for i := range steps {
+		steps[i] = step(fmt.Sprintf("s%04d", i), object{"key": fmt.Sprintf("%d-${input.url}", i), "handler": "do.fetch"})
+	}
+	k.template("shop/many", object{}, steps...)
+	task := k.submit("shop/many", object{"input": object{"url": "u"}})
+	started := func() int {
+		return get[int](k, "select count(*) from pawl.steps where task_id = $1 and state = 'enqueued'", task)
+	}
+	for _, want := range []int{500, 600, 600} {
+		require.Equal(t, want, started())
+		k.expire("orchestration_step_enqueues")
+		k.rest()
+	}
+	k.sound()
+}
+
+func TestKeysAndGatesGoTogether(t *testing.T) {
+	k := newKit(t)
+	keyed(k)
+	k.exec("select pawl.configure_queue('work_queue', '{\"max_concurrency\": 1}', 'ann', 'slow')")
+	first := k.submit("shop/render", object{"input": object{"url": "u"}})
+	second := k.submit("shop/render", object{"input": object{"url": "u"}})
+	other := k.submit("shop/render", object{"input": object{"url": "v"}})
+	for range 6 {
+		k.exec("select pawl.release_held(10, 'kit')")
+		k.work("work_queue")
+	}
+	for _, task := range []uuid.UUID{first, second, other} {
+		require.Equal(t, "complete", k.state(task))
+	}
+	require.Equal(t, 2, get[int](k, "select count(*) from pawl.audit where step = 'fetch' and event = 'enqueued'"))
 	k.sound()
 }

@@ -7,16 +7,19 @@ create or replace function pawl.attach_ready_steps(ids uuid[]) returns boolean
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   at timestamptz := pawl.now();
-  most int := 500; -- new keys taken in one pass: each costs an entry of the server's lock table
+  most int := 500; -- keys taken in one pass: a new one costs an entry of the server's lock table
+  taken int := 0;
   ended boolean := false;
+  busy uuid[] := '{}';
   c record;
   held pawl.step_identities;
   done pawl.steps;
 begin
   for c in
-    select k.*, row_number() over () as no from pawl.step_keys(array(
+    select k.* from pawl.step_keys(array(
       select (s.task_id, s.step, s.index)::pawl.step_ref from pawl.steps s
-      where s.task_id = any (ids) and ((s.state = 'pending' and s.needs_open = 0) or s.state = 'waiting'))) k
+      where s.task_id = any (ids) and (s.state = 'waiting' or (s.state = 'pending' and s.needs_open = 0
+        and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index))))) k
     where k.state = 'pending' or exists (select from pawl.step_key_waiters w where w.scope = k.scope and w.key = k.key
       and w.task_id = k.task_id and w.step = k.step and w.index = k.index)
     order by k.scope, k.key collate "C", k.task_id, k.step, k.index
@@ -28,12 +31,14 @@ begin
       ended := true;
       continue;
     end if;
-    held := case when c.no <= most then pawl.take_step_key((c.task_id, c.step, c.index), c.scope, c.key) end;
+    held := case when taken < most then pawl.take_step_key((c.task_id, c.step, c.index), c.scope, c.key) end;
     select * into done from pawl.steps s where s.task_id = held.task_id and s.step = held.step and s.index = held.index
       and s.state in ('complete', 'resolved_manually');
     if (held.task_id, held.step, held.index) = (c.task_id, c.step, c.index) then
+      taken := taken + 1;
+      continue when c.state = 'pending';
       update pawl.steps s set state = 'pending', revision = s.revision + 1, state_since = at
-      where s.task_id = c.task_id and s.step = c.step and s.index = c.index and s.state = 'waiting';
+      where s.task_id = c.task_id and s.step = c.step and s.index = c.index;
     elsif done.task_id is not null then
       update pawl.steps s set state = 'complete', revision = s.revision + 1, state_since = at, result = done.result, error = null
       where s.task_id = c.task_id and s.step = c.step and s.index = c.index;
@@ -44,12 +49,13 @@ begin
       update pawl.steps s set state = 'waiting', revision = s.revision + 1, state_since = at
       where s.task_id = c.task_id and s.step = c.step and s.index = c.index and s.state = 'pending';
       if held.task_id is null then
-        perform pawl.look_again(c.task_id);
+        busy := busy || c.task_id;
       end if;
       continue;
     end if;
     delete from pawl.step_key_waiters w where w.scope = c.scope and w.key = c.key
       and w.task_id = c.task_id and w.step = c.step and w.index = c.index;
   end loop;
+  perform pawl.look_again(b) from (select distinct b from unnest(busy) b) d;
   return ended;
 end $$;

@@ -1,6 +1,6 @@
 -- does: begins the delivery of a step with an entity claim: moves the user's row from → into and the step into in_progress,
---   in one. Returns begun; open: an earlier delivery may still be acting, this one is not begun; failed: claim_failed, the
---   body never runs; busy: somebody else's claim, tried again in a second; held: somebody holds the row or the step for a
+--   in one. Returns begun; open: an earlier delivery may still be acting, this one is not begun; failed: claim_failed, or the
+--   task has ended, the body never runs; busy: somebody else's claim, tried again in a second; held: somebody holds the row or the step for a
 --   moment. A requester for whom the template names no claim begins like any other.
 -- called by: begin_special_deliveries.
 -- locks: the step (skip locked), the user's row (nowait).
@@ -27,6 +27,8 @@ begin
   if found then
     perform pawl.put_off_delivery(queue, d, greatest(interval '1 s', least(held.lease_until, at + interval '1 hour') - at));
     return 'open';
+  elsif exists (select from pawl.tasks t where t.task_id = s.task_id and pawl.is_final(t.state)) then
+    return pawl.drop_ended_delivery(queue, d, s); -- cancelled while an earlier delivery acted, which was handed back
   elsif d.read_ct > coalesce((d.headers->>'max_deliveries')::int, 10) then
     execute format('select from pawl_queues.%I(array[$1], array[$2])', 'delete_' || queue) using d.msg_id, d.read_ct;
     perform pawl.send_crash_result(s, format('delivered %s times without a result', d.read_ct - 1));

@@ -23,7 +23,9 @@ begin
     when place is null then format('there is no table %s', coalesce(settings->>'table', '(table is missing)'))
     when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = place and (c.relkind not in ('r', 'p')
       or n.nspname in ('pawl', 'pawl_queues', 'pgmq', 'pg_catalog', 'information_schema'))) then format('%s is not a table of yours', place)
-    when not has_table_privilege(session_user, place, 'select, update') then format('you may not update %s yourself', place)
+    when not (has_table_privilege(session_user, place, 'select') and has_table_privilege(session_user, place, 'update')) then format('you may not update %s yourself', place)
+    when not has_table_privilege((select n.nspowner from pg_namespace n where n.nspname = 'pawl'), place, 'update')
+      then format('the owner of schema pawl may not update %s', place)
     when (select count(*) from pg_attribute a where a.attrelid = place and a.attnum > 0 and not a.attisdropped
       and a.attname = any (columns)) <> 3 then format('key, status and version must name three columns of %s', place)
     when not exists (select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
