@@ -6,10 +6,10 @@ PACKAGES ?= ./...
 # Packages share one Postgres and the machine: two at a time.
 TEST := go run ./internal/testrun go test -p 2 -timeout 20m
 
-.PHONY: help setup build demo test race cluster lint fmt generate bench soak clean
+.PHONY: help setup build demo test race cluster lint fmt generate bench soak clean sdk-python
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## put Postgres and PGMQ on this machine (every target does it when they are missing)
 	@scripts/setup
@@ -54,3 +54,6 @@ clean: ## remove what make built
 sdk-typescript: setup ## build and test the TypeScript SDK (needs Node 20 and npm)
 	cd sdk/typescript && npm ci --no-audit --no-fund --loglevel=error
 	cd sdk/typescript && go run ../../internal/sdkrun npm test
+
+sdk-python: setup build ## tests of the Python SDK, with a worker's process and the examples (ARGS="-k transfer")
+	sdk/python/run-tests $(ARGS)

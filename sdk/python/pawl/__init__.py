@@ -21,6 +21,7 @@ from .errors import (
     Interrupted,
     InvalidBody,
     InvalidRequest,
+    KeyRequired,
     LeaseLost,
     PawlError,
     Permanent,
@@ -47,7 +48,7 @@ from .worker import Worker
 __version__ = "0.1.0"
 
 __all__ = [
-    "Cancelled", "Client", "ClientError", "ConfigError", "Failed", "Interrupted", "InvalidBody", "InvalidRequest", "LeaseLost",
+    "Cancelled", "Client", "ClientError", "ConfigError", "Failed", "Interrupted", "InvalidBody", "InvalidRequest", "KeyRequired", "LeaseLost",
     "PawlError", "Permanent", "Rejected", "Request", "RequestError", "ResultExpired", "RetryAfter", "Step", "Stopping", "Submitted", "Task",
     "TaskAlreadyCompleted", "TaskAlreadyExists", "TaskCancelled", "TaskEnded", "TaskFailed", "TaskInputMismatch", "TaskTimedOut",
     "TimedOut", "UnknownTask", "WaitTimeout", "Worker", "new_request_id",

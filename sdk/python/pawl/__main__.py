@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import importlib
 import json
 import logging
@@ -16,7 +15,7 @@ import psycopg
 
 from .client import Client
 from .database import explain
-from .errors import ConfigError, PawlError, TaskEnded
+from .errors import ConfigError, PawlError, TaskEnded, WaitTimeout
 from .worker import Worker
 
 
@@ -122,10 +121,14 @@ def _submit(options: argparse.Namespace) -> int:
 
 
 def _show(client: Client, sent: Any, wait: float | None) -> int:
-    print(sent.task_id, flush=True)
+    try:
+        print(client.decided(sent, 10), flush=True)
+    except WaitTimeout as problem:
+        print(sent.task_id, flush=True)
+        print(f"pawl: {problem}: is an orchestrator running?", file=sys.stderr)
     if wait is not None:
         task = client.wait(sent, None if wait == float("inf") else wait)
-        print(json.dumps({name: value for name, value in dataclasses.asdict(task).items() if name in ("status", "result")}, ensure_ascii=False))
+        print(json.dumps({"status": task.status, "result": task.result}, ensure_ascii=False))
     return 0
 
 

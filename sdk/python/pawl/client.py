@@ -13,7 +13,7 @@ from uuid import UUID
 import psycopg
 
 from .database import Database, Guard, connector, explain, find_url
-from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, RequestError, ResultExpired, UnknownTask, WaitTimeout
+from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, KeyRequired, RequestError, ResultExpired, UnknownTask, WaitTimeout
 from .lane import LOOK_AGAIN
 from .listen import Listener
 from .task import Request, Submitted, Task
@@ -24,14 +24,22 @@ _SEND = """select * from pgmq.send_batch('orchestration_task_requests'::text, %s
 _TASK = """select t.task_id, t.namespace, t.template, t.version, t.state::text, pawl.public_status(t.state), t.key, t.correlation_id,
   t.input::text, t.result::text, t.error::text, t.requested_at, t.finalized_at from pawl.tasks t where t.task_id = %s"""
 
-# What became of a request that made no task of its own: the message's id is known to who sent it, the request's to all.
-_ANSWER = """select a.task_id, a.reason, null from pawl.absorbed a
-where a.queue = 'orchestration_task_requests' and (a.msg_id = %(msg_id)s or a.message->>'request_id' = %(request_id)s)
-union all
-select null, d.reason, d.dead_letter_id from pawl.dead_letters d
-where d.queue = 'orchestration_task_requests' and (d.msg_id = %(msg_id)s or d.message->>'request_id' = %(request_id)s) limit 1"""
+# What became of a request. Its message goes away in the transaction that decides it, which also makes its task, or leaves a
+# trace: an absorbed row when a task holds its key or id, a dead letter when it is invalid.
+_DECISION = """select exists (select from pgmq.q_orchestration_task_requests q where q.msg_id = r.msg_id), t.task_id is not null,
+  a.reason, a.task_id, a.message->>'key', pawl.public_status(h.state), h.finalized_at,
+  case when a.reason = 'TaskAlreadyCompleted' then h.result::text end, d.reason
+from (values (%s::uuid, %s::bigint)) r(request_id, msg_id)
+left join pawl.tasks t on t.task_id = r.request_id
+left join lateral (select x.reason, x.task_id, x.message from pawl.absorbed x
+  where x.queue = 'orchestration_task_requests' and x.message->>'request_id' = r.request_id::text
+    and x.msg_id = coalesce(r.msg_id, x.msg_id) order by x.absorbed_id desc limit 1) a on true
+left join pawl.tasks h on h.task_id = a.task_id
+left join lateral (select x.reason from pawl.dead_letters x where x.status = 'open'
+    and x.queue = 'orchestration_task_requests' and x.message->>'request_id' = r.request_id::text
+    and x.msg_id = coalesce(r.msg_id, x.msg_id) order by x.dead_letter_id desc limit 1) d on true"""
 
-_WAITING = "select exists (select from pgmq.q_orchestration_task_requests where msg_id = %s)"
+_UNDECIDED_POLL = 0.5  # seconds: decisions are not announced, ends are
 
 
 class Client:
@@ -119,23 +127,27 @@ class Client:
             timeout = timeout.total_seconds()
         until = None if timeout is None else time.monotonic() + timeout
         self._listen_for_ends()
-        task_id, msg_id = _id(task), task.msg_id if isinstance(task, Submitted) else None
-        looks, seen, attached = 0, -1, False
+        request, task_id, attached = task, _id(task), False
+        looks, seen = 0, -1
         while True:
             with self._ended:
                 if self._news != seen:
                     seen, looks = self._news, 0
             found = self._look(task_id)
-            if found is None and not attached and (answer := self._answer(task_id, msg_id)):
-                task_id, msg_id, attached = answer, None, True
-                continue
-            if found is None and attached:
+            if request is not None and (found is None or isinstance(request, Submitted) and request.gives_id):
+                if (holder := self._decide(request)) is not None:
+                    request, attached, task_id = None, holder != task_id, holder
+                    continue
+                found = None  # of another request with the same id
+            elif found is None and attached:
                 raise ResultExpired(f"task {task_id}, which holds the key, has completed, and was removed when its retention was over")
             if found is not None and found.ended:
                 if found.status != "completed":
                     raise ENDS[found.status](found)
                 return found
             pause = LOOK_AGAIN[looks] if looks < len(LOOK_AGAIN) else self._idle()
+            if found is None:
+                pause = min(pause, _UNDECIDED_POLL)
             looks += 1
             if until is not None:
                 pause = min(pause, until - time.monotonic())
@@ -143,6 +155,19 @@ class Client:
                     raise WaitTimeout(f"task {task_id} has not ended within {timeout:g} s; it goes on")
             with self._ended:
                 self._ended.wait_for(lambda: self._news != seen, pause)
+
+    def decided(self, task: Submitted | UUID | str, timeout: float | None = None) -> UUID:
+        """Waits until an orchestrator has decided on a request, and returns the id of the task that it has made or met.
+
+        Raises what the request was refused with, and WaitTimeout.
+        """
+        until, looks = None if timeout is None else time.monotonic() + timeout, 0
+        while (found := self._decide(task)) is None:
+            if until is not None and time.monotonic() > until:
+                raise WaitTimeout(f"no orchestrator has taken request {_id(task)} within {timeout:g} s; it waits in the queue")
+            time.sleep(LOOK_AGAIN[looks] if looks < len(LOOK_AGAIN) else _UNDECIDED_POLL)
+            looks += 1
+        return found
 
     def submit_and_wait(self, request: Request, timeout: float | timedelta | None = None) -> Task:
         """Sends a request and waits until its task has completed. Raises what submit and wait raise."""
@@ -171,29 +196,25 @@ class Client:
         given, result, error = (None if text is None else json.loads(text) for text in (given, result, error))
         return Task(*head, given, result, error, requested_at, finalized_at)
 
-    def _answer(self, request_id: UUID, msg_id: int | None) -> UUID | None:
-        """The task that a request attached to. Raises what the request was refused with; None while it is not decided."""
-        if msg_id is not None and self._rows(_WAITING, (msg_id,))[0][0] or self._look(request_id):
+    def _decide(self, request: Submitted | UUID | str) -> UUID | None:
+        """The task that a request has made or met; None while it is not decided. Raises what it was refused with."""
+        request_id, msg_id = _id(request), request.msg_id if isinstance(request, Submitted) else None
+        pending, exists, absorbed, holder, key, status, completed_at, result, dead = self._rows(_DECISION, (request_id, msg_id))[0]
+        if pending:
             return None
-        rows = self._rows(_ANSWER, {"msg_id": msg_id, "request_id": str(request_id)})
-        if not rows:
-            return None
-        holder, reason, dead_letter = rows[0]
-        if dead_letter is not None:
-            raise InvalidRequest(reason)
-        if reason == "duplicate request":
+        if dead:
+            kind, colon, text = dead.partition(": ")
+            if not colon or " " in kind:  # a message that could not be processed, in the engine's words
+                raise InvalidRequest(dead)
+            raise (KeyRequired if kind == "KeyRequired" else InvalidRequest)(text, kind)
+        if absorbed == "duplicate request":
             return holder
-        raise self._refusal(reason, holder)
-
-    def _refusal(self, name: str, holder: UUID) -> RequestError:
-        details: dict[str, Any] = {"error": name, "existing_execution_id": str(holder)}
-        text = f"{name}: task {holder} holds the key"
-        if task := self._look(holder):
-            details["status"] = task.status
-            text += f" and is {task.status}"
-            if name == "TaskAlreadyCompleted":
-                details |= {"completed_at": task.finalized_at, "result": task.result}
-        return REFUSALS.get(name, RequestError)(text, details)
+        if absorbed:
+            details = {"error": absorbed, "key": key, "existing_execution_id": str(holder), "status": status}
+            if absorbed == "TaskAlreadyCompleted":
+                details |= {"completed_at": completed_at, "result": None if result is None else json.loads(result)}
+            raise REFUSALS.get(absorbed, RequestError)(f"{absorbed}: task {holder} holds the key or id, and is {status}", details)
+        return request_id if exists else None
 
     def _rows(self, sql: str, arguments: Any) -> list[tuple[Any, ...]]:
         """Runs a statement that may be repeated; one that met a lost connection is, once."""
@@ -230,7 +251,7 @@ def _id(task: Submitted | UUID | str) -> UUID:
 
 
 def _sent(requests: Sequence[Request], rows: list[tuple[Any, ...]]) -> list[Submitted]:
-    return [Submitted(request.request_id, row[0]) for request, row in zip(requests, rows)]
+    return [Submitted(request.request_id, row[0], request.gives_id) for request, row in zip(requests, rows)]
 
 
 async def _send_async(connection: psycopg.AsyncConnection[Any], requests: list[Request], arguments: Any) -> list[Submitted]:

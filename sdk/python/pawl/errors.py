@@ -126,7 +126,15 @@ class RequestError(ClientError):
 
 
 class InvalidRequest(RequestError):
-    """The request cannot be fulfilled: no such template, an input that does not fit its schema, no key where one is needed."""
+    """The request cannot be fulfilled. kind: InvalidRequest, UnknownTemplate, InvalidInput, KeyRequired, …"""
+
+    def __init__(self, message: str, kind: str = "InvalidRequest") -> None:
+        super().__init__(message, {"error": kind, "message": message})
+        self.kind = kind
+
+
+class KeyRequired(InvalidRequest):
+    """The template wants a key with each request."""
 
 
 class TaskAlreadyExists(RequestError):
@@ -142,7 +150,7 @@ class TaskInputMismatch(RequestError):
 
 
 REFUSALS: dict[str, type[RequestError]] = {
-    cls.__name__: cls for cls in (TaskAlreadyExists, TaskAlreadyCompleted, TaskInputMismatch, InvalidRequest)
+    refusal.__name__: refusal for refusal in (TaskAlreadyExists, TaskAlreadyCompleted, TaskInputMismatch)
 }
 
 

@@ -40,8 +40,16 @@ class Request:
     reply_to: str | None = None
     correlation_id: str | None = None
     tags: dict[str, str] | None = None
-    request_id: UUID = field(default_factory=new_request_id)
+    request_id: UUID | str | None = None  # becomes the task's id; default: a new one
     traceparent: str | None = None  # of the W3C trace that the task is to belong to
+
+    def __post_init__(self) -> None:
+        # An id that the caller gives may be another request's, too.
+        self.gives_id = self.request_id is not None
+        try:
+            self.request_id = UUID(str(self.request_id)) if self.gives_id else new_request_id()
+        except ValueError:
+            raise InvalidRequest(f"request_id {self.request_id!r} is no UUID") from None
 
     def body(self) -> str:
         """The message's JSON text. Raises InvalidRequest for what the engine would refuse whatever the database holds."""
@@ -83,6 +91,7 @@ class Submitted:
 
     task_id: UUID
     msg_id: int
+    gives_id: bool = False  # the caller chose the id
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,10 @@ class ClientTest(Case):
         first, second = self.client.submit_many([request]), self.client.submit_many([request])
         self.assertEqual(self.client.wait(first[0], DEADLINE).task_id, self.client.wait(second[0], DEADLINE).task_id)
         self.assertEqual(self.client.submit_and_wait(request, DEADLINE).task_id, request.request_id)
+        again = self.enqueue("echo", "once", request_id=request.request_id)
+        self.assertEqual(self.client.wait(again, DEADLINE).result, "once")
+        with self.assertRaises(pawl.TaskInputMismatch):
+            self.run_one("echo", "another input", request_id=str(request.request_id))
 
     def test_a_duplicate_attaches_or_is_refused(self) -> None:
         key = uuid.uuid4().hex
@@ -102,6 +106,10 @@ class ClientTest(Case):
         with self.assertRaises(pawl.InvalidRequest) as raised:
             self.client.wait(self.client.submit("no_such/template"), DEADLINE)
         self.assertIn("no_such/template", str(raised.exception))
+        self.assertEqual(raised.exception.kind, "UnknownTemplate")
+        keyed = self.template({"name": "run", "handler": "echo"}, identity={"strategy": "caller_provided"})
+        with self.assertRaises(pawl.KeyRequired):
+            self.client.wait(self.client.submit(keyed), DEADLINE)
 
     def test_goes_on_after_its_connection_was_cut(self) -> None:
         self.assertEqual(self.run_one("echo", 1).result, 1)
