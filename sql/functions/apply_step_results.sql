@@ -1,7 +1,7 @@
 -- does: takes result messages and applies them: R2's second transaction. A malformed message is a dead letter; one of a
 --   newer version is put back for a minute. Returns how many were taken.
 -- called by: the result-processor actor.
--- locks: its messages (skip locked), then tasks by id, then their steps.
+-- locks: its messages by id, then tasks by id, then their steps.
 -- raises: 55P03 when a task stays locked: the messages come back.
 create or replace function pawl.apply_step_results(ids bigint[], processor text default null) returns int
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -15,7 +15,7 @@ begin
   end if;
   with gone as (
     delete from pgmq.q_orchestration_step_results q where q.msg_id = any (array(
-      select l.msg_id from pgmq.q_orchestration_step_results l where l.msg_id = any (ids) order by l.msg_id for update skip locked))
+      select l.msg_id from pgmq.q_orchestration_step_results l where l.msg_id = any (ids) order by l.msg_id for update))
     returning q.msg_id, q.read_ct, q.message, q.headers),
   judged as (
     select g.*, jsonb_typeof(g.message) = 'object' and pawl.as_uuid(g.message->>'task_id') is not null

@@ -1,6 +1,6 @@
 -- does: moves messages of an engine queue into the dead letters; one that belongs to a known attempt ends that attempt.
 -- called by: the actors, for a message that raised alone.
--- locks: its messages, skip locked.
+-- locks: its messages by id.
 -- raises: PW010 for a queue that is not the engine's.
 create or replace function pawl.dead_letter_messages(queue text, ids bigint[], reason text) returns int language plpgsql as $$
 declare
@@ -12,7 +12,7 @@ begin
   execute format($q$
     with gone as (
       delete from pgmq.%I q where q.msg_id = any (array(
-        select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) order by l.msg_id for update skip locked))
+        select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) order by l.msg_id for update))
       returning q.*),
     ended as (
       insert into pgmq.q_orchestration_step_results (vt, message)

@@ -1,7 +1,7 @@
 -- does: a worker's heartbeat: moves the end of leases it still holds. leases: [{msg_id, read_ct}]. Returns [{msg_id,
 --   status: extended|cancelled|lost}]: cancelled when the task or step was ended meanwhile, lost when the fence broke.
 -- called by: workers, at a third of the lease.
--- locks: its messages, skip locked.
+-- locks: its messages by id.
 -- raises: PW010 for an unknown queue.
 create or replace function pawl.extend_leases(queue text, leases jsonb, lease_ms bigint default 30000, worker text default null)
 returns json language plpgsql as $$

@@ -1,7 +1,7 @@
 -- does: takes messages that ask whether tasks are at their end. Locks each task (a second finalizer waits, then sees the
 --   final state) and looks again. Returns [{task_id, outcome: finalized|already_final|not_ready}].
 -- called by: the finalizer actor.
--- locks: its messages (skip locked), then tasks by id.
+-- locks: its messages by id, then tasks by id.
 -- raises: 55P03 when a task stays locked: the messages come back, nothing is held.
 create or replace function pawl.finalize_tasks(ids bigint[], processor text default null) returns jsonb
 language plpgsql as $$
@@ -14,7 +14,7 @@ begin
   ids := pawl.put_back_newer('orchestration_task_finalizations', ids);
   with gone as (
     delete from pgmq.q_orchestration_task_finalizations q where q.msg_id = any (array(
-      select l.msg_id from pgmq.q_orchestration_task_finalizations l where l.msg_id = any (ids) order by l.msg_id for update skip locked))
+      select l.msg_id from pgmq.q_orchestration_task_finalizations l where l.msg_id = any (ids) order by l.msg_id for update))
     returning q.msg_id, q.read_ct, q.message, q.headers),
   dead as (
     insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason)

@@ -1,7 +1,7 @@
 -- does: takes messages that ask for another look at a task ({task_id, reason}) or at a gated queue ({queue, reason}): builds
 --   large tasks piece by piece, starts what is ready, opens gates. Returns how many were taken.
 -- called by: the step-enqueuer actor.
--- locks: its messages (skip locked), then tasks by id, then their steps.
+-- locks: its messages by id, then tasks by id, then their steps.
 -- raises: 55P03 when a task stays locked: the messages come back.
 create or replace function pawl.process_step_enqueues(ids bigint[], processor text default null) returns int
 language plpgsql as $$
@@ -16,7 +16,7 @@ begin
   ids := pawl.put_back_newer('orchestration_step_enqueues', ids);
   with gone as (
     delete from pgmq.q_orchestration_step_enqueues q where q.msg_id = any (array(
-      select l.msg_id from pgmq.q_orchestration_step_enqueues l where l.msg_id = any (ids) order by l.msg_id for update skip locked))
+      select l.msg_id from pgmq.q_orchestration_step_enqueues l where l.msg_id = any (ids) order by l.msg_id for update))
     returning q.msg_id, q.read_ct, q.message, q.headers),
   dead as (
     insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason)

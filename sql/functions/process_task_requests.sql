@@ -2,7 +2,7 @@
 --   checked by the task-request actor. Takes the messages, decides identities, creates tasks, answers. Returns
 --   [{msg_id, outcome: created|attached|rejected|invalid, task_id, error}].
 -- called by: the task-request actor.
--- locks: its messages (skip locked), then identity rows by key.
+-- locks: its messages by id, then identity rows by key.
 -- raises: nothing of its own; what raises is tried again message by message.
 create or replace function pawl.process_task_requests(messages jsonb, processor text default null) returns jsonb
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -21,7 +21,7 @@ begin
   with wanted as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid
     from jsonb_array_elements(messages) m),
   gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
-      select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id) order by l.msg_id for update of l skip locked))
+      select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id) order by l.msg_id for update of l))
     returning q.msg_id, q.read_ct, q.message, q.headers),
   judged as (select g.*, w.template_id, coalesce(w.invalid, pawl.key_problem(t.identity_strategy, g.message->'key')) as invalid
     from gone g join wanted w using (msg_id) left join pawl.templates t on t.template_id = w.template_id)

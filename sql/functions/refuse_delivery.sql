@@ -1,7 +1,7 @@
 -- does: ends a step message that raised alone: an infrastructure error leaves it for the next delivery, a claim may be
 --   tried max_deliveries times, anything else deterministic is a dead letter, which ends the attempt it belonged to.
 -- called by: claim_steps.
--- locks: the message (skip locked).
+-- locks: the message.
 -- raises: nothing of its own.
 create or replace function pawl.refuse_delivery(queue text, one pawl.delivery, code text, problem text) returns void
 language plpgsql as $$

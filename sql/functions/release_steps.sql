@@ -1,7 +1,7 @@
 -- does: hands messages back at once, for a worker that stops: visible again now, the delivery stays counted;
 --   entity claims are moved back, since nobody acts any more. leases: [{msg_id, read_ct}]. Returns [{msg_id, released}].
 -- called by: workers on SIGTERM.
--- locks: its messages, skip locked.
+-- locks: its messages by id.
 -- raises: PW010 for an unknown queue.
 create or replace function pawl.release_steps(queue text, leases jsonb, worker text default null) returns json
 language plpgsql as $$

@@ -15,22 +15,32 @@ import (
 	"github.com/pawl-dev/pawl/internal/devpg"
 )
 
+// options of the command.
+type options struct {
+	short     bool
+	reps      int
+	seconds   float64
+	only, out string
+	idle      int
+}
+
 func main() {
-	short := flag.Bool("short", false, "the short version: Pawl and raw PGMQ, under three minutes")
-	reps := flag.Int("reps", 3, "interleaved rounds of each cell")
-	seconds := flag.Float64("seconds", 2, "length of one run")
-	only := flag.String("only", "", "regular expression over 'ENGINE | CELL'")
-	out := flag.String("out", "", "folder for benchmarks.md, benchmarks.csv and the plot; default: none are written")
-	idle := flag.Int("idle", 100, "tasks one at a time for the latency; 0: none")
+	var o options
+	flag.BoolVar(&o.short, "short", false, "the short version: Pawl and raw PGMQ, under three minutes")
+	flag.IntVar(&o.reps, "reps", 3, "interleaved rounds of each cell")
+	flag.Float64Var(&o.seconds, "seconds", 2, "length of one run")
+	flag.StringVar(&o.only, "only", "", "regular expression over 'ENGINE | CELL'")
+	flag.StringVar(&o.out, "out", "", "folder for benchmarks.md, benchmarks.csv and the plot; default: none are written")
+	flag.IntVar(&o.idle, "idle", 100, "tasks one at a time for the latency; 0: none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *short, *reps, *seconds, *only, *out, *idle); err != nil {
+	if err := run(ctx, o); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, short bool, reps int, seconds float64, only, out string, idle int) error {
+func run(ctx context.Context, o options) error {
 	server, err := devpg.Start(ctx, devpg.Config{Settings: settings()})
 	if err != nil {
 		return err
@@ -41,20 +51,20 @@ func run(ctx context.Context, short bool, reps int, seconds float64, only, out s
 		return err
 	}
 	defer admin.Close()
-	b := &bench{server: server, admin: admin, reps: reps, seconds: seconds, results: map[string][]figures{},
+	b := &bench{server: server, admin: admin, reps: o.reps, seconds: o.seconds, results: map[string][]figures{},
 		latency: map[string][]float64{}, missing: map[string]string{}}
-	if only != "" {
-		if b.only, err = regexp.Compile(only); err != nil {
+	if o.only != "" {
+		if b.only, err = regexp.Compile(o.only); err != nil {
 			return fmt.Errorf("reading -only: %w", err)
 		}
 	}
 	engines := []engine{&pawlEngine{}}
-	if !short {
+	if !o.short {
 		engines = append(engines, peers()...)
 	}
-	cells := plan(short)
+	cells := plan(o.short)
 	limit := cell{group: "limit", label: "messages, batch 100", work: work{Shape: "single", Batch: 100}}
-	for rep := range reps {
+	for rep := range o.reps {
 		if err := b.round(ctx, &rawPGMQ{}, limit, rep+1); err != nil {
 			return err
 		}
@@ -66,17 +76,17 @@ func run(ctx context.Context, short bool, reps int, seconds float64, only, out s
 			}
 		}
 	}
-	if idle > 0 {
+	if o.idle > 0 {
 		for _, c := range cells[:3] { // chain, diamond, single
 			for _, e := range engines {
-				if err := b.idle(ctx, e, c, idle); err != nil {
+				if err := b.idle(ctx, e, c, o.idle); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	if out != "" {
-		if err := b.write(ctx, out, engines, cells); err != nil {
+	if o.out != "" {
+		if err := b.write(ctx, o.out, engines, cells); err != nil {
 			return err
 		}
 	}

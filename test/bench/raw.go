@@ -18,12 +18,15 @@ type rawPGMQ struct {
 
 const rawClients = 2
 
-func (r *rawPGMQ) Name() string            { return "raw PGMQ 1.11.1" }
+func (r *rawPGMQ) Name() string              { return "raw PGMQ 1.11.1" }
 func (r *rawPGMQ) Can(w work) (string, bool) { return "messages only", w.Shape == "single" }
-func (r *rawPGMQ) PIDs() []int             { return nil }
+func (r *rawPGMQ) PIDs() []int               { return nil }
 
 func (r *rawPGMQ) Open(ctx context.Context, pool *pgxpool.Pool, w work) error {
 	r.pool, r.batch = pool, w.Batch
+	if err := installPawl(ctx, pool); err != nil { // for PGMQ; Pawl does not know the queue
+		return err
+	}
 	_, err := pool.Exec(ctx, "select pgmq.create('raw')")
 	return err
 }
@@ -59,5 +62,8 @@ func (r *rawPGMQ) cycle(ctx context.Context, n int) error {
 	return err
 }
 
-func (r *rawPGMQ) One(ctx context.Context) error   { return r.cycle(ctx, 1) }
-func (r *rawPGMQ) Close(ctx context.Context) error { _, err := r.pool.Exec(ctx, "select pgmq.drop_queue('raw')"); return err }
+func (r *rawPGMQ) One(ctx context.Context) error { return r.cycle(ctx, 1) }
+func (r *rawPGMQ) Close(ctx context.Context) error {
+	_, err := r.pool.Exec(ctx, "select pgmq.drop_queue('raw')")
+	return err
+}

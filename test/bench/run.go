@@ -20,9 +20,9 @@ type bench struct {
 	reps     int
 	seconds  float64
 	only     *regexp.Regexp
-	results  map[string][]figures   // by engine/label
-	latency  map[string][]float64   // milliseconds, by engine/label
-	missing  map[string]string      // by engine/label: why there is no figure
+	results  map[string][]figures // by engine/label
+	latency  map[string][]float64 // milliseconds, by engine/label
+	missing  map[string]string    // by engine/label: why there is no figure
 	versions map[string]string
 }
 
