@@ -60,7 +60,9 @@ func start(t *testing.T, pool *pgxpool.Pool, arguments ...string) *process {
 	go func() { p.ended <- p.Wait(); close(p.ended) }()
 	t.Cleanup(func() {
 		_ = p.Process.Kill()
-		_ = <-p.ended // killed
+		for err := range p.ended {
+			t.Logf("the worker ended: %v", err)
+		}
 		if t.Failed() {
 			t.Logf("%s", output.String())
 		}

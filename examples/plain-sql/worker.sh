@@ -13,14 +13,21 @@ export output=$scratch/output complaint=$scratch/complaint # psql reads them: ar
 
 sql() { psql -X -q -A -t -v ON_ERROR_STOP=1 -v queue="$queue" -v table="q_$queue" -v worker="$worker" "$@" "${DATABASE_URL:?}"; }
 
-# Waits up to 5 s for a message and hides it from others for 30 s. Large input and dependencies are left out of messages
-# (by_reference); pawl.step_input has them.
+# Waits up to 5 s for a message, hides it from others for 30 s, and prints its id.
 receive() {
   sql <<'SQL'
-select m.msg_id, case when m.message ? 'by_reference'
-  then m.message || pawl.step_input((m.message->>'task_id')::uuid, m.message->>'step', coalesce((m.message->>'index')::int, 0))
-  else m.message end
-from pgmq.read_with_poll(:'queue', 30, 1, 5, 100) m;
+select msg_id from pgmq.read_with_poll(:'queue', 30, 1, 5, 100);
+SQL
+}
+
+# Large input and dependencies are left out of messages (by_reference); pawl.step_input has them. A statement of its own:
+# the one that waited does not see what came into being meanwhile.
+content() {
+  sql -v id="$1" <<'SQL'
+select case when message ? 'by_reference'
+  then message || pawl.step_input((message->>'task_id')::uuid, message->>'step', coalesce((message->>'index')::int, 0))
+  else message end
+from pgmq.:"table" where msg_id = :id;
 SQL
 }
 
@@ -50,13 +57,14 @@ SQL
 }
 
 for ((n = 0; n < ${STEPS:-1000000000}; n++)); do
-  row=
-  while [[ -z $row ]]; do
+  id=
+  while [[ -z $id ]]; do
     [[ -z $stop ]] || exit 0
-    row=$(receive)
+    id=$(receive)
   done
-  id=${row%%|*} message=${row#*|} code=0
-  "$@" <<<"$message" >"$output" 2>"$complaint" || code=$?
+  code=0
+  content "$id" >"$scratch/message"
+  "$@" <"$scratch/message" >"$output" 2>"$complaint" || code=$?
   case $code in
     0) complete "$id" 2>"$complaint" >/dev/null || fail "$id" invalid_result false >/dev/null ;;
     65) fail "$id" invalid_input false >/dev/null ;;
