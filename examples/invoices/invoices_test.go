@@ -156,3 +156,21 @@ func TestCancelInTheMiddleReleasesTheInvoice(t *testing.T) {
 	require.Equal(t, map[string]int{"cancelled": 1}, k.ends(ids))
 	require.Zero(t, k.count("pawl.entity_claims"))
 }
+
+func TestNothingIsWrittenWhenSomebodyElseMovedTheInvoice(t *testing.T) {
+	k := open(t, nil)
+	k.employ(&invoices.Billing{Compute: func(ctx context.Context, invoice int64) (int64, error) {
+		_, err := k.db.Exec(ctx, `update invoices set status = 'draft', version = version + 1 where invoice_id = $1`, invoice)
+		return 1, err
+	}})
+	ids := k.submit("regenerate_invoice", 1)
+	k.until("the invoice should be moved", func() bool { return k.status() == "draft" })
+	k.until("the attempt should end, by the worker or by the janitor", func() bool {
+		k.exec("update pawl.entity_claims set claimed_at = claimed_at - interval '1 hour', lease_until = claimed_at")
+		k.sweep()
+		return k.count("pawl.absorbed where reason = 'claim_lost' and task_id = $1", ids[0]) > 0
+	})
+	require.Equal(t, "draft", k.status())
+	require.Zero(t, k.count("invoices where replaces is not null or deleted_at is not null"))
+	require.Zero(t, k.count("pawl.entity_claims"))
+}
