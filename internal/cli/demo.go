@@ -47,12 +47,12 @@ Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
 // demoProcessCommand is one process of the demo; people do not call it.
 func (a *app) demoProcessCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "demo-process orchestrator|worker",
+		Use:    "demo-process orchestrator|worker|exec COMMAND…",
 		Short:  "One process of the demo, until its standard input ends",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Hidden: true, DisableFlagParsing: true,
+		Args: cobra.MinimumNArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return demo.RunProcess(ctx, args[0], a.In)
+			return demo.RunProcess(ctx, args, a.In)
 		}),
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // program is one entry of the demo's list of processes: a name, and how it is started, in any language. A process stops
-// at the end of its standard input, so that it also ends when the demo is killed.
+// at the end of its standard input, so that it also ends when the demo is killed; one that does not by itself is run by
+// `pawl demo-process exec COMMAND…`.
 type program struct {
 	name    string
 	command []string
@@ -74,7 +75,7 @@ func (p *process) kill() (int, error) {
 	if p.cmd == nil {
 		return 0, fmt.Errorf("killing %s: it does not run", p.name)
 	}
-	if err := p.cmd.Process.Kill(); err != nil {
+	if err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL); err != nil { // its group: what it runs, too
 		return 0, fmt.Errorf("killing %s: %w", p.name, err)
 	}
 	<-p.exited
@@ -109,7 +110,7 @@ func (p *process) stop(grace time.Duration) {
 	select {
 	case <-p.exited:
 	case <-time.After(grace):
-		_ = p.cmd.Process.Kill() // it may have ended just now
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended just now
 		<-p.exited
 	}
 }

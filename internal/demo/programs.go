@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -27,6 +28,9 @@ const (
 // engineLease is short, so that what a killed orchestrator had read comes back soon; the template's leases are as short.
 const engineLease = 3 * time.Second
 
+// idlePoll is how soon a message that came back by itself is seen when nothing else happens.
+const idlePoll = time.Second
+
 // programs is the demo's list of processes. A worker in another language is one more entry: its command, and the queues
 // it serves by its own means.
 func programs(executable, url string, latency time.Duration) []program {
@@ -43,7 +47,8 @@ func programs(executable, url string, latency time.Duration) []program {
 }
 
 // RunProcess is one process of the demo, in the environment that programs sets: it runs until its standard input ends.
-func RunProcess(ctx context.Context, kind string, stdin io.Reader) error {
+// The first argument is its kind: orchestrator, worker, or exec and a command, which gets SIGTERM then.
+func RunProcess(ctx context.Context, args []string, stdin io.Reader) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	signal.Ignore(syscall.SIGHUP)
@@ -54,17 +59,31 @@ func RunProcess(ctx context.Context, kind string, stdin io.Reader) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", os.Getenv(envName))
 	slog.SetDefault(log)
 	url := named(os.Getenv("PAWL_DATABASE_URL"), "pawl-demo "+os.Getenv(envName))
-	switch kind {
-	case "orchestrator":
+	switch kind := args[0]; {
+	case kind == "exec" && len(args) > 1:
+		return execute(ctx, args[1:])
+	case kind == "orchestrator":
 		return runOrchestrator(ctx, url, log)
-	case "worker":
+	case kind == "worker":
 		latency, err := time.ParseDuration(os.Getenv(envLatency))
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", envLatency, err)
 		}
 		return RunWorker(ctx, url, latency, log)
 	}
-	return fmt.Errorf("running a demo process: there is no kind %q", kind)
+	return fmt.Errorf("running a demo process: there is no kind %q", args[0])
+}
+
+// execute runs a command until ctx ends: then it is asked to stop, and killed if it does not.
+func execute(ctx context.Context, command []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 8 * time.Second
+	if err := cmd.Run(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("running %s: %w", command[0], err)
+	}
+	return nil
 }
 
 // named puts the name into the URL, so that pg_stat_activity tells the processes apart.
@@ -78,7 +97,7 @@ func named(url, name string) string {
 
 func runOrchestrator(ctx context.Context, url string, log *slog.Logger) error {
 	o, err := orchestrator.Start(ctx, orchestrator.Config{
-		DatabaseURL: url, Listen: "127.0.0.1:0", VisibilityTimeout: engineLease, Grace: 5 * time.Second, Logger: log,
+		DatabaseURL: url, Listen: "127.0.0.1:0", VisibilityTimeout: engineLease, ProvenPoll: idlePoll, Grace: 5 * time.Second, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -94,7 +113,7 @@ func RunWorker(ctx context.Context, url string, latency time.Duration, log *slog
 		return fmt.Errorf("connecting the shop: %w", err)
 	}
 	defer pool.Close()
-	config := worker.Config{DatabaseURL: url, Log: log}
+	config := worker.Config{DatabaseURL: url, ProvenPoll: idlePoll, Log: log}
 	for _, queue := range handlers.Queues {
 		config.Queues = append(config.Queues, worker.Queue{Name: queue, Concurrency: 16})
 	}

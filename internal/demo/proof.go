@@ -52,7 +52,7 @@ func (r *run) pace() string {
 	if r.config.Rate < 0 {
 		return "sent as fast as they went"
 	}
-	return fmt.Sprintf("sent at %d a second; pawl bench measures", r.config.Rate)
+	return fmt.Sprintf("sent at %d a second; make bench measures", r.config.Rate)
 }
 
 func (r *run) checks(f facts) []check {

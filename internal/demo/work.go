@@ -46,6 +46,7 @@ func (r *run) work(ctx context.Context) error {
 		if open == 0 && p.finished() {
 			r.ended = time.Now()
 			r.show(p)
+			r.screen.Keep()
 			return r.settled(ctx)
 		}
 	}

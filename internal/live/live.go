@@ -5,15 +5,18 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 )
 
 // Screen draws frames over each other. On anything but a terminal Draw does nothing: print lines instead.
 type Screen struct {
-	out   io.Writer
 	fd    int
 	isTTY bool
+
+	mu    sync.Mutex // guards what follows: frames and lines may come from several goroutines
+	out   io.Writer
 	drawn int // lines of the last frame
 }
 
@@ -44,6 +47,8 @@ func (s *Screen) Draw(lines []string) {
 	if !s.isTTY {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var b strings.Builder
 	if s.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
@@ -62,11 +67,20 @@ func (s *Screen) Draw(lines []string) {
 
 // Print puts a line that stays above the frame, which the next Draw repeats.
 func (s *Screen) Print(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.isTTY && s.drawn > 0 {
 		fmt.Fprintf(s.out, "\x1b[%dA\r\x1b[J", s.drawn)
 		s.drawn = 0
 	}
 	fmt.Fprintln(s.out, line)
+}
+
+// Keep leaves the last frame where it is: what follows comes below it.
+func (s *Screen) Keep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drawn = 0
 }
 
 // Bar is a bar of width characters.
