@@ -22,14 +22,17 @@ from pawl.tasks t
 where t.state = 'error' and not exists (select from pawl.steps s where s.task_id = t.task_id and s.state in ('error', 'cancelled'));
 
 -- B4 always: an ended task has no open step.
---   Differs: a step under an entity claim runs on until its report or a janitor ends it, and its result may be on its way.
+--   Differs: a step under an entity claim runs on until its report or a janitor ends it, and its result may be on its way;
+--   one that was handed back ends when its message is read.
 select s.task_id || '/' || s.step, format('is %s in a task that is %s', s.state, t.state)
 from pawl.tasks t join pawl.steps s on s.task_id = t.task_id
 where pawl.is_final(t.state) and s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')
   and not (s.state = 'in_progress' and (exists (select from pawl.entity_claims c
       where c.task_id = s.task_id and c.step = s.step and c.index = s.index)
     or exists (select from messages m where m.queue = 'orchestration_step_results' and m.task_id = s.task_id and m.step = s.step
-      and m.index = s.index and m.attempt = s.attempt)));
+      and m.index = s.index and m.attempt = s.attempt)
+    or exists (select from messages m join pawl.template_steps ts on ts.template_id = s.template_id and ts.step = s.step and ts.claim is not null
+      where m.queue = s.queue and m.task_id = s.task_id and m.step = s.step and m.index = s.index and m.attempt = s.attempt)));
 
 -- B5 always: a step has begun only when all it needs was there.
 --   Differs: read from the states, because times are not ordered (A8); a step that a person ended needs nothing.
