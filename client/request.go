@@ -48,7 +48,11 @@ func (r *Request) message(ctx context.Context) (uuid.UUID, pgmq.Outgoing, error)
 		return uuid.Nil, pgmq.Outgoing{}, &InvalidRequestError{Kind: "InvalidRequest", Message: err.Error()}
 	}
 	var err error
-	if body.Input, err = encode(r.Input); err != nil {
+	input := r.Input
+	if input == nil {
+		input = struct{}{}
+	}
+	if body.Input, err = encode(input); err != nil {
 		return uuid.Nil, pgmq.Outgoing{}, &InvalidRequestError{Kind: "InvalidRequest", Message: "encoding input: " + err.Error()}
 	}
 	text, err := encode(body)
@@ -67,9 +71,6 @@ func (r *Request) message(ctx context.Context) (uuid.UUID, pgmq.Outgoing, error)
 
 // encode makes JSON as it was meant: without escapes for HTML.
 func encode(value any) (json.RawMessage, error) {
-	if value == nil {
-		return json.RawMessage("{}"), nil
-	}
 	if raw, ok := value.(json.RawMessage); ok && !json.Valid(raw) {
 		// The encoder's error would quote it.
 		return nil, messaging.CheckBody(raw)

@@ -22,16 +22,17 @@ const (
 // counts as free stays free until the claim is back. While handlers are quicker than calls it also claims for the slots
 // that will be free by then (ahead.go).
 type lane struct {
-	w      *Worker
-	queue  string
-	slots  int
-	log    *slog.Logger
-	look   look            // converse only
-	woken  <-chan struct{} // of the listener; nil without one
-	nudge  chan struct{}   // room for one: a handler has returned, or stopping has begun
-	quit   chan struct{}   // closed by Stop when the lane is to wind up
-	done   chan struct{}   // closed when converse has ended
-	beaten chan struct{}   // closed when beat has ended
+	w       *Worker
+	queue   string
+	slots   int
+	log     *slog.Logger
+	look    look            // converse only
+	unknown map[string]bool // handler names that were logged as unknown; converse only
+	woken   <-chan struct{} // of the listener; nil without one
+	nudge   chan struct{}   // room for one: a handler has returned, or stopping has begun
+	quit    chan struct{}   // closed by Stop when the lane is to wind up
+	done    chan struct{}   // closed when converse has ended
+	beaten  chan struct{}   // closed when beat has ended
 
 	mu sync.Mutex
 	// These are guarded by mu.
@@ -44,7 +45,6 @@ type lane struct {
 	stopping bool       // no more claims
 	retryAt  time.Time  // no call before this: the last one failed
 	backoff  time.Duration
-	unknown  map[string]bool // handler names that were logged as unknown
 }
 
 func (w *Worker) newLane(q Queue) *lane {
