@@ -61,7 +61,10 @@ class Server:
             connection.execute(f"create database {name}")
         self.url = urlunsplit(urlsplit(admin)._replace(path=f"/{name}"))
         self._name = name
-        self.environment = os.environ | {"PAWL_DATABASE_URL": self.url, "PYTHONPATH": str(SDK), "PYTHONUNBUFFERED": "1", "PAWL_LISTEN": "off"}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.environment = os.environ | {"PAWL_DATABASE_URL": self.url, "PYTHONPATH": str(SDK), "PYTHONUNBUFFERED": "1", "PAWL_LISTEN": address, "PAWL_WORKER_TOKEN": "test-token"}
+        self.environment |= {"PAWL_URL": f"http://{address}", "PAWL_TOKEN": "test-token"}
         atexit.register(self.stop)
         self.orchestrator: subprocess.Popen[bytes] | None = None
         subprocess.run([program("pawl"), "migrate"], env=self.environment, check=True, stdout=subprocess.DEVNULL)
@@ -125,6 +128,24 @@ class Case(unittest.TestCase):
     def audit(self, task: pawl.Submitted, step: str = "run") -> list[tuple[str, str, int, int]]:
         rows = self.db.execute("select from_state, to_state, attempt, delivery from pawl.audit where task_id = %s and step = %s order by revision", (task.task_id, step))
         return rows.fetchall()
+
+    def login(self, *member_of: str) -> tuple[str, str]:
+        """A role of the test's own that may log in, and the URL with which it does."""
+        role = "pawl_test_" + uuid.uuid4().hex[:12]
+        self.db.execute("select pawl.install_roles()")
+        self.db.execute(f"create role {role} login password '{role}'")
+        for other in member_of:
+            self.db.execute(f"grant {other} to {role}")
+
+        def drop() -> None:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = %s", (role,))
+                connection.execute(f"drop owned by {role}")
+                connection.execute(f"drop role {role}")
+
+        self.addCleanup(drop)
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(netloc=f"{role}:{role}@{parts.hostname}:{parts.port}")), role
 
     def until(self, condition: Callable[[], Any], what: str) -> Any:
         """Waits until the condition holds, and returns what it gave."""

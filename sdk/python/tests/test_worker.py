@@ -244,3 +244,22 @@ class WorkerTest(Case):
         self.db.execute(f"update pgmq.q_{self.queue} set message = message || %s::text::jsonb", ('{"priority": 3, "hints": {"a": [1]}}',))
         self.start(worker)
         self.assertEqual(self.client.wait(sent, DEADLINE).result, 5)
+
+    def test_works_and_submits_with_least_rights(self) -> None:
+        url, role = self.login()
+        self.db.execute("select pawl.grant_queue(%s, %s)", (role, self.queue))
+        worker = pawl.Worker(self.queue, database_url=url)
+        worker.handler("size")(lambda text: len(text))
+        self.start(worker)
+        producer = pawl.Client(self.login("pawl_producer")[0])
+        self.addCleanup(producer.close)
+        sent = producer.enqueue("size", "x" * 300_000, queue=self.queue)
+        self.assertEqual(self.client.wait(sent, DEADLINE).result, 300_000)
+        self.until(lambda: worker._listener.proven, "notifications arrive")
+        with self.assertRaises(pawl.ConfigError) as raised:
+            other = "q" + role[-12:]
+            self.db.execute("select pawl.install_queue(%s)", (other,))
+            refused = pawl.Worker(other, database_url=url)
+            refused.handler("size")(len)
+            refused.start()
+        self.assertIn("grant_queue", str(raised.exception))

@@ -1,0 +1,115 @@
+"""The scripts of docs/workers.md, taken from the page, against a real orchestrator."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import pawl
+
+from .support import DEADLINE, ROOT, Case
+
+PAGE = (ROOT / "docs" / "workers.md").read_text()
+
+
+def block(name: str) -> str:
+    return next(text for text in re.findall(r"```\w+\n(.*?)```", PAGE, re.S) if name in "".join(text.splitlines(True)[:2]))
+
+
+class WorkersDocTest(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.environment = self.server.environment
+
+    def begin(self, name: str, *command: str) -> subprocess.Popen[bytes]:
+        (self.folder / name).write_text(block(name))
+        process = subprocess.Popen(["bash", name, self.queue, *command], cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL, start_new_session=True)
+
+        def end() -> None:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait(DEADLINE)
+
+        self.addCleanup(end)
+        return process
+
+    def works(self, name: str) -> None:
+        # Upper case of what comes; what says "fail" fails.
+        (self.folder / "handle").write_text('input=$(cat)\ncase $input in *fail*) exit 3;; *junk*) echo "no { json";; *) tr a-z A-Z <<<"$input";; esac\n')
+        self.begin(name, "bash", "handle")
+        self.assertEqual(self.run_one("upper", "grüße | \\ \" 'x'").result, "GRüßE | \\ \" 'X'")
+        large = [f"x{(i * 7919) % 99991}" for i in range(20_000)]
+        self.assertEqual(self.run_one("upper", large).result, [text.upper() for text in large])
+        compressible = "a" * 300_000  # large as text, small as stored
+        self.assertEqual(self.run_one("upper", compressible).result, compressible.upper())
+        for bad in ("fail", "junk"):
+            reference = self.template({"name": "run", "handler": "upper", "retry": {"base_ms": 1, "max_attempts": 2}})
+            sent = self.client.submit(reference, {"how": bad})
+            with self.assertRaises(pawl.TaskFailed):
+                self.client.wait(sent, DEADLINE)
+            self.assertEqual(self.step_of(sent)["error"]["type"], "command_failed")
+        self.until(lambda: self.value(f"select count(*) from pgmq.q_{self.queue}") == 0, "the queue is empty")
+
+    def test_level_1_with_the_grants_of_the_page(self) -> None:
+        url, role = self.login()
+        self.environment = self.server.environment | {"PAWL_DATABASE_URL": url}
+        self.db.execute(block("grant usage on schema pgmq, pawl").replace("shop_queue", self.queue).replace("my_role", role))
+        self.begin("level1.sh", "tr", "a-z", "A-Z")
+        self.assertEqual(self.run_one("upper", "abc").result, "ABC")
+        large = [f"X{(i * 7919) % 99991}" for i in range(20_000)]
+        self.assertEqual(self.run_one("upper", large).result, large)
+
+    def test_level_1(self) -> None:
+        self.works("level1.sh")
+
+    def test_level_2(self) -> None:
+        self.works("level2.sh")
+
+    def test_level_2_hands_back_on_sigterm(self) -> None:
+        sent = self.enqueue("sleeps")
+        process = self.begin("level2.sh", "sh", "-c", "touch running; sleep 600")
+        self.until((self.folder / "running").exists, "the command runs")
+        process.terminate()
+        self.assertEqual(process.wait(DEADLINE), 0)
+        self.assertEqual(self.value(f"select count(*) from pgmq.q_{self.queue} where vt <= clock_timestamp()"), 1)
+        self.assertEqual(self.step_of(sent)["state"], "in_progress")
+
+    def test_level_2_tells_the_command_of_a_cancel(self) -> None:
+        text = block("level2.sh").replace("sleep 10", "sleep 0.2")
+        (self.folder / "quick.sh").write_text(text)
+        sent = self.enqueue("sleeps")
+        process = subprocess.Popen(["bash", "quick.sh", self.queue, "sh", "-c", "touch running; exec sleep 600"], cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(process.wait, DEADLINE)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
+        self.until((self.folder / "running").exists, "the command runs")
+        self.client.cancel(sent, actor="test", reason="a test")
+        self.until(lambda: self.value(f"select count(*) from pgmq.q_{self.queue}") == 0, "the command was stopped and reported")
+        self.assertIsNone(process.poll())
+
+    def test_level_2_in_sql(self) -> None:
+        sent = self.enqueue("by_hand", {"a": 1})
+        self.until(lambda: self.step_of(sent), "there is a step")
+        text = block("-- level2.sql").replace("demo_queue", self.queue)
+        done = subprocess.run(["psql", self.url, "-XqAt", "-v", "ON_ERROR_STOP=1"], input=text, capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"handler": "by_hand"', done.stdout)
+        extended, accepted, late = done.stdout.splitlines()[-3:]
+        self.assertIn('"status" : "extended"', extended)
+        self.assertIn('"accepted" : true', accepted)
+        self.assertIn('"accepted" : false', late)
+        self.assertEqual(self.client.wait(sent, DEADLINE).result, {"done": True})
+
+    @unittest.skipUnless(shutil.which("curl") and shutil.which("jq"), "curl or jq is not installed")
+    def test_level_3(self) -> None:
+        self.works("level3.sh")
