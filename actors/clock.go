@@ -18,7 +18,7 @@ const (
 )
 
 // clockwork is the step-enqueuer's: it fires what is due and works the gates, then sleeps until the next due time, at most
-// IdlePoll, since what others make due sooner is not announced.
+// IdlePoll, or until it is told that something is due sooner.
 type clockwork struct {
 	*environment
 	last time.Time

@@ -22,6 +22,7 @@ type System struct {
 	supervisor *supervisor
 	root       *actor.PID
 	doors      map[string][]*door // of consumers, by queue
+	clock      *door
 	breakOff   context.CancelFunc // ends what runs
 	ending     chan struct{}      // closed when a stop begins
 	listening  sync.WaitGroup     // the goroutines that carry notifications to doors
@@ -58,6 +59,7 @@ func Start(ctx context.Context, config Config) (*System, error) {
 
 func (s *System) addConsumers() {
 	kept, clock := &schemas{}, s.door()
+	s.clock = clock
 	s.consume("task_request", messaging.TaskRequests, s.env.config.RequestLoops, func(c consumer) actor.Actor {
 		return &TaskRequests{consumer: c, schemas: kept}
 	})
@@ -105,13 +107,20 @@ func (s *System) repeat(name string, door *door, run round) {
 	}})
 }
 
-// listen carries notifications to the doors of the consumers.
+// dueChannel tells that something is due sooner than the clocks may know (pawl.announce_due).
+const dueChannel = "pawl_due"
+
+// listen carries notifications to the doors of the consumers and of the clock.
 func (s *System) listen() {
 	if s.env.config.Listener == nil {
 		return
 	}
+	channels := map[string][]*door{dueChannel: {s.clock}}
 	for queue, doors := range s.doors {
-		woken, unsubscribe := s.env.config.Listener.Subscribe(pgmq.QueueChannel(queue))
+		channels[pgmq.QueueChannel(queue)] = doors
+	}
+	for channel, doors := range channels {
+		woken, unsubscribe := s.env.config.Listener.Subscribe(channel)
 		s.listening.Go(func() {
 			defer unsubscribe()
 			for {

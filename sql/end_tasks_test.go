@@ -30,7 +30,7 @@ func TestEndedTaskLeavesNothingOpen(t *testing.T) {
 		heartbeat := get[[]object](k, `select pawl.extend_leases('work_queue', jsonb_build_array(
 			jsonb_build_object('msg_id', $1::bigint, 'read_ct', $2::int)))`, running.ID, running.ReadCount)
 		require.Equal(t, "cancelled", heartbeat[0]["status"])
-		k.complete("work_queue", running)
+		k.late("work_queue", running)
 		k.rest()
 		require.Empty(t, k.claim("other_queue"))
 		require.Equal(t, state, k.state(task))

@@ -253,6 +253,14 @@ func (k *kit) complete(queue string, claimed ...delivery) {
 	}
 }
 
+// late reports steps that have ended meanwhile as complete: they are not accepted.
+func (k *kit) late(queue string, claimed ...delivery) {
+	k.Helper()
+	for _, d := range claimed {
+		require.False(k, k.report(queue, d, object{"status": "complete", "result": object{"by": d.Step}}), d.Step)
+	}
+}
+
 // fail reports a claimed step as failed for good.
 func (k *kit) fail(queue string, d delivery) {
 	k.Helper()

@@ -110,7 +110,7 @@ func TestTaskIsRetriedFromAStepOn(t *testing.T) {
 	late := k.claimOne("work_queue")
 	require.Equal(t, "b", late.Step)
 	k.object("select pawl.retry_task($1, 'a', 'ann', 'and again')", task)
-	k.complete("work_queue", late)
+	k.late("work_queue", late)
 	require.Equal(t, []string{"a", "b", "c"}, k.work("work_queue"))
 	require.Equal(t, "complete", k.state(task))
 	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed where task_id = $1", task))
@@ -181,7 +181,9 @@ func TestStepIsResolvedInEveryOpenState(t *testing.T) {
 	require.Equal(t, "resolved", resolve("a")) // in_progress
 	require.Equal(t, "resolved", resolve("b")) // enqueued
 	require.Equal(t, "unchanged", resolve("b"))
-	k.complete("work_queue", running...)
+	for _, d := range running {
+		require.Equal(t, d.Step == "x", k.report("work_queue", d, object{"status": "complete"}), d.Step)
+	}
 	k.rest()
 	require.Equal(t, map[string]string{"a": "resolved_manually", "b": "resolved_manually", "c": "resolved_manually", "x": "complete"}, k.steps(task))
 	require.Equal(t, "complete", k.state(task))
@@ -288,7 +290,7 @@ func TestCancelAndClaimInBothOrders(t *testing.T) {
 	two.ended(done)
 	two.commit()
 	require.Equal(t, map[string]string{"a": "cancelled"}, k.steps(task))
-	k.complete("work_queue", claimed)
+	k.late("work_queue", claimed)
 
 	second := k.submit("ops/one")
 	three := k.begin()

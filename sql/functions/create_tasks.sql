@@ -66,6 +66,9 @@ begin
   if refs is not null then
     perform pawl.send_step_messages(refs);
   end if;
+  if exists (select from unnest(requests) r where r.message ? 'run_at') then
+    perform pawl.announce_due();
+  end if;
   if made.slow is not null then
     perform pawl.settle_tasks(made.slow);
   end if;

@@ -27,10 +27,11 @@ begin
       free := null;
     end;
   end if;
-  insert into pgmq.q_orchestration_step_results (vt, message)
+  insert into pgmq.q_orchestration_step_results (vt, message, headers)
   select clock_timestamp(), jsonb_strip_nulls(jsonb_build_object('v', 1, 'task_id', r.task_id, 'step', r.step, 'index', r.index,
     'attempt', r.attempt, 'status', r.status, 'worker', r.worker, 'error', r.error))
-    || case when r.result is null then '{}' else jsonb_build_object('result', r.result) end
+    || case when r.result is null then '{}' else jsonb_build_object('result', r.result) end,
+    (select t.trace from pawl.tasks t where t.task_id = r.task_id)
   from unnest(results) r where free is null or not r.task_id = any (free);
   return results;
 end $$;

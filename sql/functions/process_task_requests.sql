@@ -1,5 +1,5 @@
--- does: turns request messages into tasks. messages: [{msg_id, template_id} or {msg_id, invalid: {error, message}}],
---   checked by the task-request actor. Takes the messages, decides identities, creates tasks, answers. Returns
+-- does: turns request messages into tasks. messages: [{msg_id, template_id, traceparent?} or {msg_id, invalid:
+--   {error, message}}], --   checked by the task-request actor. Takes the messages, decides identities, creates tasks, answers. Returns
 --   [{msg_id, outcome: created|attached|rejected|invalid, task_id, error}].
 -- called by: the task-request actor.
 -- locks: its messages by id, then identity rows by key.
@@ -18,12 +18,14 @@ declare
   decision jsonb;
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
-  with wanted as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid
+  with wanted as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid,
+      m->'traceparent' as traceparent
     from jsonb_array_elements(messages) m),
   gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
       select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id) order by l.msg_id for update of l))
     returning q.msg_id, q.read_ct, q.message, q.headers),
-  judged as (select g.*, w.template_id, coalesce(w.invalid, pawl.key_problem(t.identity_strategy, g.message->'key')) as invalid
+  judged as (select g.msg_id, g.read_ct, g.message, w.template_id,
+      case when w.traceparent is null then g.headers else coalesce(g.headers, '{}') || jsonb_build_object('traceparent', w.traceparent) end as headers, coalesce(w.invalid, pawl.key_problem(t.identity_strategy, g.message->'key')) as invalid
     from gone g join wanted w using (msg_id) left join pawl.templates t on t.template_id = w.template_id)
   select array_agg((g.msg_id, g.read_ct, coalesce((case when g.invalid is null then g.message->>'request_id' end)::uuid,
       pawl.new_task_id()), g.template_id, case when g.invalid is null then g.message

@@ -11,6 +11,7 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   taken pawl.delivery[];
   results pawl.step_result[];
+  timely bigint[];
   accepted bigint[];
   ids bigint[];
   counts int[];
@@ -28,10 +29,15 @@ begin
     return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(ids) i);
   end if;
   select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
-      (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', worker, g.msg_id)::pawl.step_result order by g.msg_id)
-  into results
-  from unnest(taken) g join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = g.msg_id;
+      (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', report_steps.worker, g.msg_id)::pawl.step_result order by g.msg_id),
+    array_agg(g.msg_id) filter (where s.task_id is not null)
+  into results, timely
+  from unnest(taken) g join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = g.msg_id
+  left join pawl.steps s on s.task_id = (g.message->>'task_id')::uuid and s.step = g.message->>'step'
+    and s.index = coalesce((g.message->>'index')::int, 0) and s.attempt = (g.message->>'attempt')::int
+    and s.state in ('in_progress', 'enqueued');
   results := pawl.deliver_results(results);
-  accepted := array(select r.msg_id from unnest(results) r where r.error->>'type' is distinct from 'claim_lost');
+  accepted := array(select r.msg_id from unnest(results) r where r.msg_id = any (timely)
+    and r.error->>'type' is distinct from 'claim_lost');
   return (select json_agg(json_build_object('msg_id', i, 'accepted', i = any (accepted))) from unnest(ids) i);
 end $$;

@@ -33,6 +33,9 @@ begin
         deliveries = greatest(x.deliveries, 1),
         due_at = case when again then at + pawl.retry_delay(limits, x.failures + 1, r.error) end
       where x.task_id = r.task_id and x.step = r.step and x.index = r.index;
+      if again then
+        perform pawl.announce_due();
+      end if;
       touched := touched || r.task_id;
     else
       insert into pawl.absorbed (queue, msg_id, task_id, step, index, attempt, reason)
