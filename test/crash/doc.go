@@ -7,5 +7,6 @@
 // TestEveryInterleaving: two operations on the same task, switched at their points; no deadlock, and the outcome is that of
 // some order one after the other.
 //
-// A sample runs by default, its seed printed; PAWL_TEST_EXHAUSTIVE=1 runs all, PAWL_TEST_SEED=n another sample.
+// A sample runs by default, its seed printed; PAWL_TEST_SEED=n runs that one again, PAWL_TEST_CASES=n a larger one,
+// PAWL_TEST_EXHAUSTIVE=1 all (hours; go test needs -timeout 0).
 package crash
