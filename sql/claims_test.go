@@ -1,9 +1,7 @@
 package sql_test
 
 import (
-	"fmt"
 	"maps"
-	"sync"
 	"testing"
 	"time"
 
@@ -348,36 +346,6 @@ func TestStrangerOnTheRowDelaysThatStepAlone(t *testing.T) {
 	require.EqualValues(t, 0, k.janitor()["reverted"], "the result is on its way")
 	k.rest()
 	require.Equal(t, "paid 3", k.invoice("A-1"))
-}
-
-func TestFiftyCallersActOnce(t *testing.T) {
-	k := newCommittingKit(t)
-	invoices(k, nil)
-	tasks := make([]uuid.UUID, 50)
-	for i := range tasks {
-		tasks[i] = k.pay("A-1", "admin")
-	}
-	var wait sync.WaitGroup
-	for n := range 8 {
-		wait.Go(func() {
-			for range 20 {
-				_, err := k.pool.Exec(k.Context(), `select pawl.report_steps('work_queue', (select coalesce(jsonb_agg(c || '{"status": "complete"}'), '[]')
-					from jsonb_array_elements(pawl.claim_steps('work_queue', 3, $1)::jsonb) c where c->>'step' = 'pay'), $1)`, fmt.Sprint("w", n))
-				require.NoError(k, err)
-			}
-		})
-	}
-	wait.Wait()
-	require.Eventually(k, func() bool {
-		k.expire("work_queue")
-		k.work("work_queue")
-		return get[int](k, "select count(*) from pawl.tasks where finalized_at is not null") == 50
-	}, time.Minute, 20*time.Millisecond)
-	require.Equal(k, 1, get[int](k, "select count(*) from pawl.tasks where state = 'complete'"))
-	require.Equal(k, 49, get[int](k, "select count(*) from pawl.tasks where error->>'type' = 'claim_failed'"))
-	require.Equal(k, 1, get[int](k, "select count(*) from pawl.audit where step = 'pay' and event = 'started' and processor like 'w%'"))
-	require.Equal(k, "paid 3", k.invoice("A-1"))
-	k.sound()
 }
 
 func TestStepThatIsHandedBackReleasesItsRow(t *testing.T) {
