@@ -183,7 +183,11 @@ func (l *Listener) prove(now proof, why error) {
 		l.config.Log.Warn("listening for notifications: nothing arrives, consumers poll; "+
 			"connect the listener to the server itself, not through a transaction pooler", "error", why)
 	case unknown:
-		l.config.Log.Info("listening for notifications: not proven now, consumers poll", "error", why)
+		level := slog.LevelInfo
+		if errors.Is(why, context.Canceled) { // a stop
+			level = slog.LevelDebug
+		}
+		l.config.Log.Log(context.Background(), level, "listening for notifications: not proven now, consumers poll", "error", why)
 	}
 	if l.config.OnProof != nil {
 		l.config.OnProof(now == proven, why)
