@@ -6,7 +6,7 @@ PACKAGES ?= ./...
 # Packages share one Postgres and the machine: two at a time.
 TEST := go run ./internal/testrun go test -p 2 -timeout 20m
 
-.PHONY: help setup build demo test race cluster lint fmt generate bench soak clean sdk-python
+.PHONY: help setup build demo test race cluster lint fmt generate bench bench-peers soak clean sdk-python
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +40,11 @@ fmt: ## format the Go files
 generate: ## write what is derived: transitions, schemas, the functions' number
 	go generate $(PACKAGES)
 
-bench: setup build ## measure throughput beside raw PGMQ
-	bin/pawl bench $(ARGS)
+bench: setup build ## throughput and latency beside raw PGMQ (two minutes)
+	cd test/bench && go run . -short $(ARGS)
+
+bench-peers: setup build ## the whole table with peers, written to docs/benchmarks.md (half an hour)
+	cd test/bench && go run . -reps 5 -out ../../docs $(ARGS)
 
 soak: setup build ## run for hours under faults (ARGS="--for 8h")
 	bin/pawl soak $(ARGS)
