@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=200)
     parser.add_argument("--async", dest="asynchronous", action="store_true", help="asyncio handlers instead of threads")
     options = parser.parse_args()
-    url = find_url(options.database_url)
+    url = pawl.find_url(options.database_url)
     queue = "throughput_" + uuid.uuid4().hex[:8]
     worker = pawl.Worker({queue: options.concurrency}, database_url=url)
     if options.asynchronous:

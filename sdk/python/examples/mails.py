@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import psycopg
 
 import pawl
-from pawl.database import find_url
 
 worker = pawl.Worker({"shop_mails": 8})
 
@@ -26,7 +25,7 @@ class Charged:
 @worker.handler("shop.notify")
 def notify(order: Order, step: pawl.Step) -> dict[str, bool]:
     charged = step.dependency("charge", Charged)
-    with psycopg.connect(find_url(worker.database_url), autocommit=True) as connection:
+    with psycopg.connect(pawl.find_url(worker.database_url), autocommit=True) as connection:
         # The mail service hears every call, a repeated one too; the token tells it which are the same.
         connection.execute("insert into shop.calls (service, token, order_id) values ('mail', %s, %s)", (step.token, order.order_id))
         euros, cents = divmod(charged.amount_cents, 100)

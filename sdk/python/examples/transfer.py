@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import psycopg
 
 import pawl
-from pawl.database import find_url
 
-URL = find_url()
+URL = pawl.find_url()
 worker = pawl.Worker("bank_queue")
 
 TABLES = """

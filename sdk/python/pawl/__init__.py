@@ -13,6 +13,7 @@ An exception has the step tried again, as often as its template says; Permanent,
 """
 
 from .client import Client
+from .database import find_url
 from .errors import (
     Cancelled,
     ClientError,
@@ -51,5 +52,5 @@ __all__ = [
     "Cancelled", "Client", "ClientError", "ConfigError", "Failed", "Interrupted", "InvalidBody", "InvalidRequest", "KeyRequired", "LeaseLost",
     "PawlError", "Permanent", "Rejected", "Request", "RequestError", "ResultExpired", "RetryAfter", "Step", "Stopping", "Submitted", "Task",
     "TaskAlreadyCompleted", "TaskAlreadyExists", "TaskCancelled", "TaskEnded", "TaskFailed", "TaskInputMismatch", "TaskTimedOut",
-    "TimedOut", "UnknownTask", "WaitTimeout", "Worker", "new_request_id",
+    "TimedOut", "UnknownTask", "WaitTimeout", "Worker", "find_url", "new_request_id",
 ]  # fmt: skip

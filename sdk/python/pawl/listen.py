@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 import uuid
+from contextlib import closing
 from typing import Any, Callable
 
 import psycopg
@@ -60,17 +61,19 @@ class Listener:
     def _run(self) -> None:
         pause, deaf = RETRY_MIN, False
         while not self._stopped.is_set():
-            heard = False
+            was_deaf, heard = False, False
             try:
-                with self._connect() as connection:
+                with closing(self._connect()) as connection:
                     heard = self._serve(connection)
+                    was_deaf = not heard
             except (psycopg.Error, OSError) as problem:
                 self._log.debug("listening: the connection ended: %s", problem)
             if self.proven and not self._stopped.is_set():
                 self._log.info("listening: the connection was lost, queues are polled meanwhile")
-            elif not heard and not deaf and not self._stopped.is_set():
+            elif was_deaf and not deaf and not self._stopped.is_set():
                 deaf = True
                 self._log.warning("listening: notifications do not arrive, queues are polled; behind a transaction pooler say listen=False")
+            heard = heard or self.proven
             self.proven = False
             pause = RETRY_MIN if heard else min(2 * pause, RETRY_MAX)
             self._stopped.wait(pause)

@@ -135,7 +135,10 @@ class Worker:
         self._asked_to_stop.set()
 
     def start(self) -> None:
-        """Connects, checks that the queues exist, and begins to work; it returns at once then."""
+        """Connects, checks that the queues exist, and begins to work; it returns at once then.
+
+        Raises ConfigError, and psycopg.OperationalError when the database does not answer.
+        """
         with self._once:
             if self._started:
                 raise ConfigError("the worker was started or stopped before; make a new one")
@@ -166,6 +169,8 @@ class Worker:
         except psycopg.Error as problem:
             for lane in lanes:
                 lane.database.close()
+            if problem.sqlstate is None or problem.sqlstate[:2] in ("08", "53", "57"):
+                raise  # there is no database, for now
             text = explain(problem)
             if problem.sqlstate == "PW010":
                 text += "; a first request for the queue makes it: python -m pawl enqueue HANDLER INPUT --queue NAME"

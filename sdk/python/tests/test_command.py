@@ -111,6 +111,14 @@ class CommandTest(Case):
         done = self.run_command(["python3", "-m", "pawl", "submit", reference, "[1]", "--wait", "60"])
         self.assertEqual(json.loads(done.stdout.splitlines()[1])["result"], [1])
 
+    def test_says_when_there_is_no_database(self) -> None:
+        self.worker_file()
+        for command in ("worker slow:worker", "enqueue x"):
+            with self.subTest(command):
+                done = self.run_command("python3 -m pawl --database-url postgres://postgres@127.0.0.1:1/x " + command)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn("connection", done.stderr)
+
     def test_says_what_to_do_about_mistakes(self) -> None:
         (self.folder / "empty.py").write_text("import pawl\nworker = pawl.Worker('nobody_names_this')\n@worker.handler('x')\ndef x(): pass\n")
         for command, says in (
