@@ -106,13 +106,18 @@ func (p *process) stop(grace time.Duration) {
 	if p.cmd == nil {
 		return
 	}
-	_ = p.stdin.Close() // closed already when it was killed
+	select {
+	case <-p.exited: // long ago, perhaps: its number may be another's by now
+		return
+	default:
+	}
+	_ = p.stdin.Close() // it may end just now
 	select {
 	case <-p.exited:
 	case <-time.After(grace):
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended just now
-		<-p.exited
 	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its group: what it left behind, usually nothing
+	<-p.exited
 }
 
 // stopAll stops the processes, all at once.

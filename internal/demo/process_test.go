@@ -44,7 +44,7 @@ func TestExecEndsItsCommandWithItsInput(t *testing.T) {
 	input, writer, err := os.Pipe()
 	require.NoError(t, err)
 	ended := make(chan error, 1)
-	go func() { ended <- RunProcess(t.Context(), []string{"exec", "/bin/sh", "-c", "sleep 600"}, input) }()
+	go func() { ended <- RunProcess(t.Context(), []string{"exec", "sleep", "600"}, input) }()
 	require.NoError(t, writer.Close())
 	require.NoError(t, <-ended)
 }
