@@ -216,8 +216,9 @@ func TestACutDuringACommitTellsWhatBecameOfIt(t *testing.T) {
 	require.Error(t, <-failed)
 	require.NoError(t, lock.Rollback(s.ctx))
 	s.eventually("the outcome is known", func() bool { return s.proxy.Counts().Unknown == 1 })
-	require.Equal(t, []int{1, 1, 0}, outcomes(s.proxy))
-	require.Equal(t, 1, s.notes())
+	// The client may have asked the server, on another connection, to break the statement off: then it did not take place.
+	c := s.proxy.Counts()
+	require.Equal(t, []int{s.notes(), 1 - s.notes()}, []int{c.UnknownApplied, c.UnknownRefused})
 }
 
 func TestABlackHoleKeepsEverythingBackUntilItHeals(t *testing.T) {
