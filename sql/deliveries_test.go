@@ -37,6 +37,21 @@ func (k *kit) extend(d delivery) []object {
 		queue, d.ID, d.ReadCount)
 }
 
+func TestTwoReportsOfOneMessageMeetTheirOwnFences(t *testing.T) {
+	k := newKit(t)
+	k.template("shop/one", nil, step("a"))
+	task := k.submit("shop/one")
+	first := k.claimOne(queue)
+	k.expire(queue)
+	second := k.claimOne(queue)
+	require.Equal(k, first.ID, second.ID)
+	answers := get[[]object](k, `select pawl.report_steps('work_queue', jsonb_build_array(
+		jsonb_build_object('msg_id', $1::bigint, 'read_ct', 1, 'status', 'complete', 'result', 'stale'::text),
+		jsonb_build_object('msg_id', $1::bigint, 'read_ct', 2, 'status', 'complete', 'result', 'current'::text)), 'w')`, first.ID)
+	require.Equal(k, []any{false, true}, []any{answers[0]["accepted"], answers[1]["accepted"]})
+	require.Equal(k, "current", get[string](k, "select result #>> '{}' from pawl.tasks where task_id = $1", task))
+}
+
 func TestAReleasedStepIsBackAtOnce(t *testing.T) {
 	k := newKit(t)
 	k.template("shop/one", nil, step("a"))

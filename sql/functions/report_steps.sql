@@ -32,12 +32,15 @@ begin
       (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', report_steps.worker, g.msg_id)::pawl.step_result order by g.msg_id),
     array_agg(g.msg_id) filter (where s.task_id is not null)
   into results, timely
-  from unnest(taken) g join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = g.msg_id
+  from unnest(taken) g
+  join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = g.msg_id and (r->>'read_ct')::int = g.read_ct
   left join pawl.steps s on s.task_id = (g.message->>'task_id')::uuid and s.step = g.message->>'step'
     and s.index = coalesce((g.message->>'index')::int, 0) and s.attempt = (g.message->>'attempt')::int
     and s.state in ('in_progress', 'enqueued');
   results := pawl.deliver_results(results);
   accepted := array(select r.msg_id from unnest(results) r where r.msg_id = any (timely)
     and r.error->>'type' is distinct from 'claim_lost');
-  return (select json_agg(json_build_object('msg_id', i, 'accepted', i = any (accepted))) from unnest(ids) i);
+  return (select json_agg(json_build_object('msg_id', u.id, 'accepted',
+      u.id = any (accepted) and exists (select from unnest(taken) g where g.msg_id = u.id and g.read_ct = u.read_count)))
+    from unnest(ids, counts) u(id, read_count));
 end $$;
