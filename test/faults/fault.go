@@ -11,9 +11,11 @@ func (p *Proxy) Cut(count int) Effect {
 	p.mu.Lock()
 	var busy, idle []*session
 	for _, i := range p.random.Perm(len(p.sessions)) {
-		if s := p.sessions[i]; s.busy() {
+		switch s := p.sessions[i]; {
+		case s.isGone():
+		case s.busy():
 			busy = append(busy, s)
-		} else {
+		default:
 			idle = append(idle, s)
 		}
 	}
@@ -80,8 +82,12 @@ func (p *Proxy) HalfOpen() Effect {
 
 // met counts the open connections; the caller holds mu.
 func (p *Proxy) met() Effect {
-	effect := Effect{Connections: len(p.sessions)}
+	var effect Effect
 	for _, s := range p.sessions {
+		if s.isGone() {
+			continue
+		}
+		effect.Connections++
 		if s.busy() {
 			effect.Busy++
 		}
