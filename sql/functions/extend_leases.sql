@@ -1,7 +1,7 @@
 -- does: a worker's heartbeat: moves the end of leases it still holds. leases: [{msg_id, read_ct}]. Returns [{msg_id,
 --   status: extended|cancelled|lost}]: cancelled when the task or step was ended meanwhile, lost when the fence broke.
 -- called by: workers, at a third of the lease.
--- locks: its messages by id.
+-- locks: its messages by id, then claims, skip locked: a report takes them in this order.
 -- raises: PW010 for an unknown queue.
 create or replace function pawl.extend_leases(queue text, leases jsonb, lease_ms bigint default 30000, worker text default null)
 returns json language plpgsql as $$
@@ -9,9 +9,6 @@ declare
   answer json;
 begin
   perform pawl.check_step_queue(queue);
-  if exists (select from pawl.entity_claims) then
-    perform pawl.extend_claims(queue, leases, lease_ms);
-  end if;
   execute format($q$
     with asked as (select (l->>'msg_id')::bigint as msg_id, (l->>'read_ct')::int as read_ct from jsonb_array_elements($1) l),
     kept as (select k.* from pawl_queues.%I(array(select msg_id from asked order by msg_id),
@@ -24,5 +21,8 @@ begin
     left join pawl.steps s on s.task_id = (k.message->>'task_id')::uuid and s.step = k.message->>'step'
       and s.index = coalesce((k.message->>'index')::int, 0) $q$, 'touch_' || queue)
   into answer using leases, lease_ms;
+  if exists (select from pawl.entity_claims) then
+    perform pawl.extend_claims(queue, leases, lease_ms);
+  end if;
   return coalesce(answer, '[]');
 end $$;

@@ -1,7 +1,7 @@
 -- does: hands messages back at once, for a worker that stops: visible again now, the delivery stays counted;
 --   entity claims are moved back, since nobody acts any more. leases: [{msg_id, read_ct}]. Returns [{msg_id, released}].
 -- called by: workers on SIGTERM.
--- locks: its messages by id.
+-- locks: its messages by id, then what release_claims locks: a report takes them in this order.
 -- raises: PW010 for an unknown queue.
 create or replace function pawl.release_steps(queue text, leases jsonb, worker text default null) returns json
 language plpgsql as $$
@@ -9,9 +9,6 @@ declare
   answer json;
 begin
   perform pawl.check_step_queue(queue);
-  if exists (select from pawl.entity_claims) then
-    perform pawl.release_claims(queue, leases);
-  end if;
   execute format($q$
     with asked as (select (l->>'msg_id')::bigint as msg_id, (l->>'read_ct')::int as read_ct from jsonb_array_elements($1) l),
     freed as (select f.msg_id from pawl_queues.%I(array(select msg_id from asked order by msg_id),
@@ -19,6 +16,9 @@ begin
     select json_agg(json_build_object('msg_id', a.msg_id, 'released', f.msg_id is not null))
     from asked a left join freed f using (msg_id) $q$, 'touch_' || queue)
   into answer using leases;
+  if exists (select from pawl.entity_claims) then
+    perform pawl.release_claims(queue, leases);
+  end if;
   if answer::jsonb @> '[{"released": true}]' then
     perform pg_notify('pgmq.q_' || queue || '.INSERT', '');
   end if;
