@@ -1,0 +1,147 @@
+package sql_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+const readResults = "select msg_id || ':' || read_ct from unnest(pawl_queues.read_orchestration_step_results(100, 30000, 1000000))"
+
+// reported makes a task of shop/diamond whose first result waits in the results queue, to be read.
+func reported(k *kit) {
+	k.Helper()
+	k.shop()
+	setting(k, "direct = false")
+	k.submit("shop/diamond")
+	k.complete(queue, k.claimOne(queue))
+}
+
+// R2: reading commits by itself, so that a delivery counts even when working on it dies.
+func TestADeliveryCountsWhenItsProcessingDies(t *testing.T) {
+	k := newCommittingKit(t)
+	reported(k)
+	for _, seen := range []string{"1:1", "1:2", "1:3"} {
+		require.Equal(t, []string{seen}, list[string](k, readResults))
+		require.Empty(t, list[string](k, readResults), "invisible to others")
+		dying := k.begin()
+		dying.exec("select pawl.apply_step_results(array[1::bigint], 'dying')")
+		require.NoError(t, dying.db.(pgx.Tx).Rollback(t.Context()))
+		k.expire("orchestration_step_results")
+	}
+	k.exec("select pawl.apply_step_results(array[1::bigint], 'next')")
+	require.Equal(t, 2, get[int](k, "select count(*)::int from pgmq.q_work_queue"))
+}
+
+// R2: the message is the key of what it causes. A batch slower than its visibility timeout is read and worked by another
+// while it runs; it has effect once, whoever ends first.
+func TestARedeliveryWhileItsBatchRunsDoesNothingTwice(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		commit bool
+		taken  int // by the other
+	}{{"the slow one commits", true, 0}, {"the slow one dies", false, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			k := newCommittingKit(t)
+			reported(k)
+			require.Equal(t, []string{"1:1"}, list[string](k, readResults), "by the slow one")
+			k.expire("orchestration_step_results") // before it begins
+			require.Equal(t, []string{"1:2"}, list[string](k, readResults), "by the other")
+			k.expire("orchestration_step_results")
+			slow, other := k.begin(), k.begin()
+			slow.exec("select pawl.apply_step_results(array[1::bigint], 'slow')")
+			require.Empty(t, list[string](k, readResults), "a third finds it taken, and does not wait")
+			pid := other.pid()
+			taken := make(chan int, 1)
+			go func() {
+				var n int
+				_ = other.db.(pgx.Tx).QueryRow(t.Context(), "select pawl.apply_step_results(array[1::bigint], 'other')").Scan(&n)
+				taken <- n
+			}()
+			k.untilWaiting(pid)
+			if c.commit {
+				slow.commit()
+			} else {
+				require.NoError(t, slow.db.(pgx.Tx).Rollback(t.Context()))
+			}
+			require.Equal(t, c.taken, <-taken)
+			other.commit()
+			require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.audit where step = 'a' and to_state = 'complete'"))
+			require.Equal(t, 2, get[int](k, "select count(*)::int from pgmq.q_work_queue"))
+			require.Zero(t, get[int](k, "select count(*)::int from pawl.absorbed"))
+			k.sound()
+		})
+	}
+}
+
+// R13: a read is so many messages and so many bytes; one that is larger than that comes alone.
+func TestAReadIsBoundedInMessagesAndBytes(t *testing.T) {
+	k := newKit(t)
+	k.template("shop/one", nil, step("a"))
+	for _, q := range []string{"work_queue", "orchestration_task_requests", "orchestration_step_results", "orchestration_step_enqueues",
+		"orchestration_task_finalizations"} {
+		k.exec("select pgmq.send($1, jsonb_build_object('n', n, 'text', (select string_agg(md5(random()::text), '') from generate_series(1, 30)))) from generate_series(1, 10) n", q)
+		size := get[int](k, "select min(pg_column_size(message)) from pgmq.q_"+q)
+		read := func(messages, bytes int) int {
+			return len(list[int64](k, "select msg_id from unnest(pawl_queues.read_"+q+"($1, 0, $2))", messages, bytes))
+		}
+		require.Equal(t, 4, read(4, 1<<20), q)
+		require.Equal(t, 3, read(100, 2*size+size/2), q)
+		require.Equal(t, 1, read(100, 1), q)
+		require.Equal(t, 10, read(100, 1<<20), q)
+	}
+	k.exec("delete from pgmq.q_work_queue")
+	for range 3 {
+		k.submit("shop/one", object{"input": strings.Repeat("x", 3000)})
+	}
+	require.Len(t, get[[]object](k, `select pawl.claim_steps('work_queue', 100, 'w', '{"max_bytes": 1}')`), 1)
+	require.Len(t, get[[]object](k, `select pawl.claim_steps('work_queue', 1, 'w')`), 1)
+}
+
+// R13: no transaction enqueues more steps than its bound; the rest is a message to the step-enqueuer.
+func TestATransactionEnqueuesNoMoreThanItsBound(t *testing.T) {
+	for _, way := range []string{"built", "released", "retried"} {
+		t.Run(way, func(t *testing.T) {
+			k := newCommittingKit(t)
+			setting(k, "max_steps_per_transaction = 7")
+			steps := make([]object, 0, 30)
+			for _, letter := range strings.Split("a b c d e f g h i j k l m n o p q r s t u v w x y", " ") {
+				steps = append(steps, step(letter))
+			}
+			if way == "released" {
+				k.configure(queue, object{"max_concurrency": 1000})
+			}
+			k.template("shop/wide", object{"on_failure": "finish"}, steps...)
+			task := k.submit("shop/wide")
+			k.rest()
+			for way == "released" && k.release() > 0 {
+				k.rest()
+			}
+			if way == "retried" {
+				for _, d := range k.claim(queue) {
+					k.fail(queue, d)
+				}
+				k.exec("select pawl.retry_task($1, null, 'ann', 'r')", task)
+				k.rest()
+			}
+			require.Len(t, k.claim(queue), 25)
+			if way != "released" { // the gate has its own bound, 1,000 for each look
+				require.LessOrEqual(t, get[int](k, "select max(n)::int from (select count(*) as n from pawl.audit where step is not null and to_state = 'enqueued' group by xid) x"), 7)
+			}
+			k.sound()
+		})
+	}
+}
+
+// R13: what is larger than the limit is refused where it enters.
+func TestAReportOverTheLimitIsRefused(t *testing.T) {
+	k := newKit(t)
+	k.template("shop/one", nil, step("a"))
+	k.submit("shop/one")
+	d := k.claimOne(queue)
+	report := []object{{"msg_id": d.ID, "read_ct": d.ReadCount, "status": "complete", "result": strings.Repeat("x", 1<<20)}}
+	require.Contains(t, k.refused("PW016", "select pawl.report_steps('work_queue', $1, 'w')", report).Hint, "1 MiB")
+	k.complete(queue, d)
+}
