@@ -64,6 +64,11 @@ func Examine(ctx context.Context, db beginner, c Config) (Report, error) {
 		return Report{}, fmt.Errorf("opening a snapshot: %w", err)
 	}
 	defer tx.Rollback(ctx)
+	return ExamineIn(ctx, tx, c)
+}
+
+// ExamineIn asks all invariants in a transaction of the caller's, which may see its own writes.
+func ExamineIn(ctx context.Context, tx pgx.Tx, c Config) (Report, error) {
 	checks, err := Checks()
 	if err != nil {
 		return Report{}, err

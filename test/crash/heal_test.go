@@ -14,12 +14,21 @@ var stepQueues = []string{"work_queue", "gated_queue", "pay_queue", "tell_queue"
 var engineQueues = []string{"orchestration_task_requests", "orchestration_step_results", "orchestration_step_enqueues",
 	"orchestration_task_finalizations"}
 
+// calm lets the engine's queues run empty, also of what waits there for a moment.
+func calm(k *kit.Kit) {
+	k.Helper()
+	for range 2 {
+		for _, q := range engineQueues {
+			k.Expire(q)
+		}
+		k.Rest()
+	}
+}
+
 // settle runs the engine, without workers, until nothing moves.
 func settle(k *kit.Kit) {
 	k.Helper()
-	for _, q := range engineQueues {
-		k.Expire(q)
-	}
+	calm(k)
 	for range 3 {
 		k.Rest()
 		k.Tick()

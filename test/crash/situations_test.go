@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +13,8 @@ import (
 // later: then an outcome without it is right as well.
 type Operation struct {
 	Call
-	Skips bool
+	Skips  bool
+	Partly string // a statement before it that hides the part of its work that it may pass over
 }
 
 // Situation is a state of things in which any two of its operations may meet.
@@ -114,9 +116,10 @@ func entity(k *kit.Kit) map[string]Operation {
 	k.Submit("billing/pay", object{"input": object{"invoice": "A-1", "second": 1}})
 	k.Later(time.Hour)
 	return map[string]Operation{
-		"report":  {Call: reports("pay_queue", report(d, kit.Complete(object{"by": "pay"})))},
-		"fail":    {Call: reports("pay_queue", report(d, kit.Failed(false, 0)))},
-		"claim":   skipping(Call{SQL: "select pawl.claim_steps('pay_queue', 10, 'worker-2')"}),
+		"report": {Call: reports("pay_queue", report(d, kit.Complete(object{"by": "pay"})))},
+		"fail":   {Call: reports("pay_queue", report(d, kit.Failed(false, 0)))},
+		"claim": {Call: Call{SQL: "select pawl.claim_steps('pay_queue', 10, 'worker-2')"}, Skips: true,
+			Partly: fmt.Sprintf("update pgmq.q_pay_queue set vt = clock_timestamp() + interval '1 h' where msg_id = %d", d.ID)},
 		"extend":  skipping(Call{"select pawl.extend_leases('pay_queue', $1)", []any{[]object{lease(d)}}}),
 		"release": skipping(Call{"select pawl.release_steps('pay_queue', $1)", []any{[]object{lease(d)}}}),
 		"janitor": skipping(Call{SQL: "select pawl.revert_stale_claims('billing', 'janitor')"}),

@@ -207,18 +207,21 @@ func (k *Kit) State(task uuid.UUID) string {
 	return Get[string](k, "select state::text from pawl.tasks where task_id = $1", task)
 }
 
-// Rest runs the engine until its queues hold nothing that is visible.
+// Rest runs the engine until its queues hold nothing that is visible; requests come last.
 func (k *Kit) Rest() {
 	k.Helper()
 	consumers := []struct{ queue, call string }{
-		{"orchestration_task_requests", ProcessRequests},
 		{"orchestration_step_results", "select pawl.apply_step_results($1, 'kit')"},
 		{"orchestration_step_enqueues", "select pawl.process_step_enqueues($1, 'kit')"},
 		{"orchestration_task_finalizations", "select pawl.finalize_tasks($1, 'kit')"},
+		{"orchestration_task_requests", ProcessRequests},
 	}
 	for range 1000 {
 		taken := 0
-		for _, c := range consumers {
+		for i, c := range consumers {
+			if taken > 0 && i == len(consumers)-1 {
+				break // requests come when what is there has ended
+			}
 			ids := List[int64](k, "select msg_id from pgmq.q_"+c.queue+" where vt <= clock_timestamp() order by msg_id limit 100")
 			if len(ids) > 0 {
 				k.Exec(c.call, ids)

@@ -55,7 +55,7 @@ where not m.engine and not m.paused and m.read_ct > ts.max_deliveries + 1 and m.
 
 -- C9 always: a message that nobody has read was sent by the transaction that enqueued its step.
 --   Differs: seen from the rows' own transaction (xmin), so only while nobody has read the message; steps with an entity
---   claim are put off by a new message. A copy that somebody else sent is found here until it is read. Rows that a restore
+--   claim are put off by a new message. A copy that somebody else sent, or a message whose time somebody moved, is found here until it is read. Rows that a restore
 --   has written are not asked.
 select m.queue || ' ' || m.msg_id, format('attempt %s of %s/%s was enqueued by another transaction', m.attempt, m.task_id, m.step)
 from messages m

@@ -1,0 +1,196 @@
+package model
+
+import (
+	"slices"
+	"time"
+)
+
+// Submit creates a task, or meets the holder of its key. Returns created, attached or rejected.
+func (w *World) Submit(template int, key string, startAt time.Duration, reject bool) string {
+	t := &Task{Template: w.Templates[template], State: "enqueuing_steps", Due: none, Epoch: 1}
+	id := len(w.Tasks)
+	if key != "" {
+		t.Key = t.Template.Name + "/" + key
+		holder := w.Identities[t.Key]
+		switch {
+		case holder == nil:
+		case slices.Contains([]string{"failed", "cancelled", "timed_out"}, holder.Status):
+			t.Epoch = holder.Epoch + 1
+		default:
+			w.Absorbed++
+			if reject {
+				return "rejected"
+			}
+			return "attached"
+		}
+		w.Identities[t.Key] = &Identity{Task: id, Status: "running", Epoch: t.Epoch}
+	}
+	for _, s := range t.Template.Steps {
+		t.Steps = append(t.Steps, Step{State: "pending", NeedsOpen: len(s.Needs), Due: none})
+	}
+	w.Tasks = append(w.Tasks, t)
+	if startAt > w.Now {
+		t.State, t.Due = "pending", startAt
+		return "created"
+	}
+	if t.Template.Timeout > 0 {
+		t.Due = w.Now + t.Template.Timeout
+	}
+	w.settle(id)
+	return "created"
+}
+
+// Claim reads visible messages, oldest first, and begins what is current. Returns their messages.
+func (w *World) Claim(quantity int) []*Message {
+	slices.SortFunc(w.Messages, func(a, b *Message) int { return int(a.ID - b.ID) })
+	var begun []*Message
+	var ended []*Message
+	for _, m := range slices.Clone(w.Messages) {
+		if !m.Visible || quantity == 0 {
+			continue
+		}
+		quantity--
+		m.Visible = false
+		m.Read++
+		t := w.Tasks[m.Task]
+		s, limits := &t.Steps[m.Step], t.Template.Steps[m.Step]
+		switch {
+		case s.Attempt != m.Attempt || !active(s.State):
+			w.remove(m)
+			w.Absorbed++
+		case m.Read > limits.MaxDeliveries:
+			w.remove(m)
+			ended = append(ended, m)
+		default:
+			if s.State == "enqueued" && limits.Timeout > 0 {
+				s.Due = w.Now + limits.Timeout
+			}
+			s.State = "in_progress"
+			begun = append(begun, m)
+		}
+	}
+	for _, m := range ended {
+		w.Apply(Result{Task: m.Task, Step: m.Step, Attempt: m.Attempt, Status: "failed", Retryable: true, After: none, Cause: "crash"})
+	}
+	return begun
+}
+
+func (w *World) remove(m *Message) {
+	w.Messages = slices.DeleteFunc(w.Messages, func(other *Message) bool { return other == m })
+}
+
+// Held finds the message that a fence names.
+func (w *World) Held(id int64, read int) *Message {
+	for _, m := range w.Messages {
+		if m.ID == id && m.Read == read {
+			return m
+		}
+	}
+	return nil
+}
+
+// Result is the end of one attempt. After -1: the step's back-off.
+type Result struct {
+	Task, Step, Attempt int
+	Status              string
+	Value               string
+	Retryable           bool
+	After               time.Duration
+	Cause               string
+}
+
+// Report hands in a result under its fence; tells whether it was accepted: a late one is absorbed.
+func (w *World) Report(id int64, read int, r Result) bool {
+	m := w.Held(id, read)
+	if m == nil {
+		return false
+	}
+	w.remove(m)
+	r.Task, r.Step, r.Attempt = m.Task, m.Step, m.Attempt
+	s := w.Tasks[m.Task].Steps[m.Step]
+	timely := s.Attempt == m.Attempt && active(s.State)
+	w.Apply(r)
+	return timely
+}
+
+// Extend tells what a heartbeat hears.
+func (w *World) Extend(id int64, read int) string {
+	m := w.Held(id, read)
+	if m == nil {
+		return "lost"
+	}
+	m.Visible = false
+	if s := w.Tasks[m.Task].Steps[m.Step]; s.State == "in_progress" && s.Attempt == m.Attempt {
+		return "extended"
+	}
+	return "cancelled"
+}
+
+// Apply lets a result meet its step.
+func (w *World) Apply(r Result) {
+	t := w.Tasks[r.Task]
+	s, limits := &t.Steps[r.Step], t.Template.Steps[r.Step]
+	switch {
+	case r.Attempt > s.Attempt:
+		w.Dead++
+	case r.Attempt < s.Attempt || !active(s.State):
+		w.Absorbed++
+	case r.Status == "complete":
+		s.State, s.Due, s.Result, s.Cause = "complete", none, r.Value, ""
+		w.settle(r.Task)
+	default:
+		s.Failures++
+		s.State, s.Due, s.Cause = "error", none, r.Cause
+		if r.Status == "failed" && r.Retryable && s.Failures < limits.MaxAttempts {
+			s.State, s.Due = "waiting_for_retry", w.Now+limits.delay(s.Failures, r.After)
+		}
+		w.settle(r.Task)
+	}
+}
+
+func (l StepTemplate) delay(failures int, after time.Duration) time.Duration {
+	switch {
+	case after >= 0:
+		return after
+	case l.Backoff == "fixed":
+		return l.Base
+	case l.Backoff == "linear":
+		return l.Base * time.Duration(failures)
+	case l.Backoff == "exponential":
+		return l.Base << (failures - 1)
+	}
+	return 0
+}
+
+// Fire does what is due: deadlines and starts of tasks, then timeouts of attempts, then retries.
+func (w *World) Fire() {
+	due := func(at time.Duration) bool { return at >= 0 && at <= w.Now }
+	for id, t := range w.Tasks {
+		switch {
+		case !due(t.Due):
+		case t.State == "pending":
+			t.State, t.Due = "enqueuing_steps", none
+			if t.Template.Timeout > 0 {
+				t.Due = w.Now + t.Template.Timeout
+			}
+			w.settle(id)
+		default:
+			w.cut(id, "timed_out")
+		}
+	}
+	for id, t := range w.Tasks {
+		for i := range t.Steps {
+			if s := &t.Steps[i]; due(s.Due) && active(s.State) {
+				w.Apply(Result{Task: id, Step: i, Attempt: s.Attempt, Status: "failed", Retryable: true, After: none, Cause: "timeout"})
+			}
+		}
+	}
+	for id, t := range w.Tasks {
+		for i := range t.Steps {
+			if s := &t.Steps[i]; due(s.Due) && s.State == "waiting_for_retry" {
+				w.start(id, i)
+			}
+		}
+		w.settle(id)
+	}
+}
