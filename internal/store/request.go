@@ -122,7 +122,7 @@ func ProcessRequests(ctx context.Context, db DB, decisions []Decision, processor
 	}
 	rows, err := db.Query(ctx, `
 		select (o->>'msg_id')::bigint, o->>'outcome', coalesce(o->>'task_id', '')
-		from jsonb_array_elements(pawl.process_task_requests($1::jsonb, $2)) o`, encoded, processor)
+		from jsonb_array_elements(pawl.process_task_requests($1::text::jsonb, $2)) o`, string(encoded), processor) // text: bytes are no JSON without types (simple protocol)
 	if err != nil {
 		return nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
 	}

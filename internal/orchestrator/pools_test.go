@@ -1,0 +1,31 @@
+package orchestrator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/internal/pgtest"
+)
+
+// R13: a statement ends while its messages are still its own; nobody waits for a lock longer than 5 s.
+func TestStatementsEndWithinAThirdOfTheVisibilityTimeout(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	for _, visibility := range []time.Duration{0, 3 * time.Second, time.Minute} {
+		config := Config{DatabaseURL: url, VisibilityTimeout: visibility, WorkerToken: "token"}.withDefaults()
+		pools, err := openPools(t.Context(), config)
+		require.NoError(t, err)
+		for _, pool := range []*pgxpool.Pool{pools.work, pools.calls} {
+			var statement, lock int64
+			require.NoError(t, pool.QueryRow(t.Context(), `select extract(epoch from current_setting('statement_timeout')::interval) * 1000,
+				extract(epoch from current_setting('lock_timeout')::interval) * 1000`).Scan(&statement, &lock))
+			require.Positive(t, statement)
+			require.Less(t, statement, config.VisibilityTimeout.Milliseconds()/3)
+			require.EqualValues(t, 5000, lock)
+		}
+		pools.close()
+	}
+}
