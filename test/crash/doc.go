@@ -8,5 +8,6 @@
 // some order one after the other.
 //
 // A sample runs by default, its seed printed; PAWL_TEST_SEED=n runs that one again, PAWL_TEST_CASES=n a larger one,
-// PAWL_TEST_EXHAUSTIVE=1 all (hours; go test needs -timeout 0).
+// PAWL_TEST_ONLY="entity: cancel / report" those whose names contain that, PAWL_TEST_EXHAUSTIVE=1 all crashes and all meetings
+// with one switch (hours; go test needs -timeout 0), PAWL_TEST_EXHAUSTIVE=2 those with two (days).
 package crash

@@ -95,13 +95,14 @@ func outcome(k *kit.Kit) string {
 }
 
 // counted is where tasks stand while workers still work: states and counters. Which of two waiters gets a free key is
-// nobody's promise.
+// nobody's promise, nor is how the step is called that reported under a claim while its task was cancelled: its row tells.
 func counted(k *kit.Kit) string {
 	k.Helper()
 	return kit.Get[string](k, `select coalesce(string_agg(line, e'\n' order by line), '') from (
 		select concat_ws(' ', t.template, t.key, case when t.template <> 'keyed' then t.input end, t.state, t.open_count, t.active_count, t.held_count, t.retrying_count,
 			t.waiting_count, t.failed_count, t.error->>'type', n.steps) as line
-		from pawl.tasks t cross join lateral (select string_agg(concat_ws(':', s.step, s.state, s.failures, s.needs_open, s.error->>'type'), ' ' order by s.step) as steps
+		from pawl.tasks t cross join lateral (select string_agg(concat_ws(':', s.step, case when t.template = 'pay' and t.state = 'cancelled' then 'ended'
+				else concat_ws(':', s.state, s.failures, case when t.finalized_at is null then s.needs_open end, s.error->>'type') end), ' ' order by s.step) as steps
 			from pawl.steps s where s.task_id = t.task_id) n
 		union all select concat_ws(' ', 'key', i.key, i.status, i.epoch) from pawl.task_identities i
 		union all select concat_ws(' ', 'invoice', i.number, i.status) from invoices i where i.status <> 'sent') l`)

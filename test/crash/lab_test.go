@@ -3,9 +3,11 @@ package crash
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -183,7 +185,10 @@ func code(err error) string {
 	return ""
 }
 
-func exhaustive() bool { return os.Getenv("PAWL_TEST_EXHAUSTIVE") == "1" }
+func exhaustive() bool { return os.Getenv("PAWL_TEST_EXHAUSTIVE") != "" }
+
+// only is a part of the names of the cases to run, all of them.
+func only() string { return os.Getenv("PAWL_TEST_ONLY") }
 
 // seeded gives the source of this run's sample and prints its seed.
 func seeded(t *testing.T) *rand.Rand {
@@ -204,6 +209,9 @@ func seeded(t *testing.T) *rand.Rand {
 func sample[T any](t *testing.T, all []T, n int) []T {
 	t.Helper()
 	r := seeded(t)
+	if only := only(); only != "" {
+		return slices.DeleteFunc(all, func(one T) bool { return !strings.Contains(fmt.Sprint(one), only) })
+	}
 	if given, err := strconv.Atoi(os.Getenv("PAWL_TEST_CASES")); err == nil {
 		n = given
 	}

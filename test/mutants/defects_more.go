@@ -1,0 +1,129 @@
+package main
+
+// Ends of tasks, operators' commands, the clock.
+func ends() []defect {
+	m := []tests{model()}
+	return []defect{
+		sql("end_tasks", "a cancelled task leaves steps in back-off open", m,
+			"s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')\n    and not (s.state", "s.state in ('pending', 'enqueued', 'in_progress', 'waiting')\n    and not (s.state"),
+		sql("end_tasks", "a cancelled task keeps its deadline", m, "finalized_at = at, due_at = null, open_count", "finalized_at = at, open_count"),
+		sql("end_tasks", "a cancelled task keeps its key", m, "  perform pawl.close_tasks(ids);\n", ""),
+		sql("finish_tasks", "a finished task does not say so to its key and its sender", m, "    perform pawl.close_tasks(told);\n", "    null;\n"),
+		sql("finalize_tasks", "a finalizer decides without the task's lock", []tests{engine("Finaliz")},
+			"  perform from pawl.tasks t where t.task_id = any (tasks) order by t.task_id for no key update;\n", ""),
+		sql("lock_task", "an operator's command decides without the task's lock", []tests{engine("TestCancelAnd|TestOperator"), meeting("running: cancel / resolve"), meeting("running: cancel / report b")},
+			"select * into task from pawl.tasks t where t.task_id = id for no key update;", "select * into task from pawl.tasks t where t.task_id = id;"),
+		sql("reset_steps", "an operator's retry keeps the count of failures", m, "error = null, failures = 0, round", "error = null, round"),
+		sql("reset_steps", "what runs is reset without being ended first", m, "s.index = r.index and s.state = 'in_progress';", "s.index = r.index and false;"),
+		sql("revive_steps", "an operator's retry of a step leaves its dependents cancelled", m,
+			"when 'dependency_failed' then exists", "when 'dependency_failed' then false and exists"),
+		sql("reopen_task", "a task takes its key back from a later task", m, "if holder <> task.task_id then", "if false then"),
+		sql("fire_due", "a retry starts before its time", m, "s.due_at <= at and s.state = 'waiting_for_retry'", "s.state = 'waiting_for_retry'"),
+		sql("fire_due", "a task that starts later times out instead", m, "\n      and t.state <> 'pending' and not pawl.is_final", "\n      and not pawl.is_final"),
+		sql("fire_due", "attempts that nobody claimed, or that run, never time out", m, "and s.state in ('in_progress', 'enqueued'));", "and s.state in ('enqueued'));"),
+		sql("fire_due", "two clocks fire the same task (no lock)", []tests{engine("Fire|Clock|Rule"), meeting("running: tick / tick"), meeting("running: tick / report b")},
+			"order by t.task_id for no key update skip locked);", "order by t.task_id);"),
+		sql("retry_delay", "a handler's retry_after is not heard", m, "when jsonb_typeof(error->'retry_after') = 'number' then", "when false then"),
+		sql("end_step_by_hand", "a step is ended by hand twice", m, "elsif one.state in ('complete', 'skipped', 'resolved_manually') then", "elsif one.state in ('skipped') then"),
+	}
+}
+
+// Requests and identities.
+func doors() []defect {
+	return []defect{
+		sql("process_task_requests", "requests stay in their queue", []tests{crashing("request/before"), model()},
+			"delete from pgmq.q_orchestration_task_requests q where", "update pgmq.q_orchestration_task_requests q set vt = q.vt where"),
+		sql("process_task_requests", "a request_id is not heard: a request repeated after a lost COMMIT makes a second task", []tests{crashing("request/before"), engine("Request|Identity|Repeat")},
+			"then g.message->>'request_id' end)::uuid,", "then null end)::uuid,"),
+		sql("decide_identity", "a failed task keeps its key for ever", []tests{model()},
+			"exit when held.status not in ('failed', 'cancelled', 'timed_out') and", "exit when"),
+		sql("decide_identity", "two requests take over one ended key (no compare-and-swap)", []tests{engine("Identity|Crowd|Key"), meeting("failed: request / request")},
+			" and i.task_id = held.task_id and i.epoch = held.epoch\n      and (i.status in ('failed', 'cancelled', 'timed_out') or i.expires_at <= at)\n", "\n"),
+		sql("create_tasks", "a task that is there already raises", []tests{crashing("request/before")}, "    on conflict (task_id) do nothing\n", ""),
+	}
+}
+
+// Gates and step keys.
+func gates() []defect {
+	return []defect{
+		sql("open_gate", "one attempt more than the concurrency limit", []tests{engine("Concurrency|Gate")},
+			"greatest(0, q.max_concurrency - (select", "greatest(0, 1 + q.max_concurrency - (select"),
+		sql("release_held", "two orchestrators release through one gate at once (no lock)", []tests{engine("Gate"), meeting("gated: release / release")},
+			"where x.queue = name for update skip locked;", "where x.queue = name;"),
+		sql("free_slots", "the end of an attempt does not free its slot", []tests{engine("Concurrency|Gate"), crashing("report a step of a freed slot/before")},
+			"and (s.attempt <> h.attempt or s.state not in ('enqueued', 'in_progress'))", "and false"),
+		sql("gate_level", "tokens pile up without a bound", []tests{engine("Rate|Window|Gate")},
+			"least(pawl.gate_burst(q), q.tokens", "greatest(pawl.gate_burst(q), q.tokens"),
+		sql("take_step_key", "a failed holder keeps a step's key", []tests{engine("Key"), crashing("fail a step with a key/before")},
+			"and s.state not in ('error', 'cancelled', 'skipped')) and", ") and"),
+		sql("free_step_keys", "who waits for a step's key is not woken", []tests{engine("Key"), crashing("complete a step with a key/before")},
+			"where w.scope = k.scope and w.key = k.key);", "where false);"),
+	}
+}
+
+// The guards.
+func guards() []defect {
+	raw := []tests{engine("TestRawUpdatesMeetTheGuards|Layers")}
+	return []defect{
+		sql("guard_steps", "the guard of steps does not compare revisions", raw, " or n.revision <> o.revision + l.hops or", " or"),
+		sql("guard_steps", "the guard of steps lets illegal transitions pass", raw, "case when l.event is null or n.revision", "case when n.revision"),
+		sql("guard_tasks", "the guard of tasks lets illegal transitions pass", raw, "case when l.event is null or n.revision", "case when n.revision"),
+		sql("guard_tasks", "the first of two transitions in one update is not audited", []tests{model()},
+			"from judged j where j.via_state is not null\n", "from judged j where false\n"),
+	}
+}
+
+// Entity claims.
+func entities() []defect {
+	claim := []tests{engine("Claim|Janitor|Entity|Row")}
+	return []defect{
+		sql("close_entity_claim", "a janitor reverts a row that somebody touched", claim, "or (seen->>'version')::bigint = c.version)", "or true)"),
+		sql("close_entity_claim", "a claim outlives its end", claim, "  delete from pawl.entity_claims x where x.entity = c.entity and x.entity_id = c.entity_id;\n", ""),
+		sql("begin_claimed_delivery", "a redelivery begins while an earlier one may still act", claim, "  if found then\n    perform pawl.put_off", "  if false then\n    perform pawl.put_off"),
+		sql("begin_claimed_delivery", "a row is claimed in whatever state it is", claim, "elsif seen->>'state' <> claim->>'from' then", "elsif false then"),
+		sql("revert_stale_claims", "a janitor takes claims whose lease is not over", claim,
+			"where x.claimed_at < at - e.claim_limit and x.lease_until < at order by", "where x.claimed_at < at - e.claim_limit order by",
+			"and x.claimed_at < at - one.claim_limit and x.lease_until < at for update", "and x.claimed_at < at - one.claim_limit for update"),
+		sql("end_reported_claims", "a success whose row somebody else moved counts as one", claim, "      results[place].status := 'failed';\n", ""),
+	}
+}
+
+// Reconciler, retention, dead letters.
+func chores() []defect {
+	return []defect{
+		sql("reconcile_attempts", "a repair at first sight, while a result may be on its way", []tests{engine("Reconcil|Lost|Flight")},
+			"n.pass < this_pass and", "n.pass <= this_pass and"),
+		sql("reconcile_attempts", "results on their way are not waited for", []tests{engine("Reconcil|Lost|Flight")},
+			" and (oldest is null or oldest > n.results_msg_id))", ")"),
+		sql("sweep_tasks", "retention is not waited for", []tests{engine("Sweep|Retention|Kept")}, "and p.finalized_at <= l.before window", "and p.finalized_at is not null window"),
+		sql("dead_letter_messages", "a dead letter of a known attempt leaves it open", []tests{crashing("dead-letter a message/before"), engine("DeadLetter")},
+			"where $3 = 'orchestration_step_results' and coalesce", "where false and coalesce"),
+	}
+}
+
+// Programs in Go.
+func programs() []defect {
+	return []defect{
+		{What: "an error of the infrastructure is taken for the message's own", File: "internal/store/class.go",
+			Changes: []string{`"55P03": Contention, `, `"55P03": Permanent, `},
+			Tests:   []tests{inGo("./internal/store", "TestClasses")}},
+		{What: "an unknown error without a code is taken for the message's own", File: "internal/store/class.go",
+			Changes: []string{"		return Lost\n	}", "		return Permanent\n	}"},
+			Tests:   []tests{inGo("./internal/store", "TestErrorsWithoutACode")}},
+		{What: "a batch that fails is given up whole", File: "actors/delivery.go",
+			Changes: []string{"			suspects = append(fresh, suspects...)\n", "			suspects = suspects[:0]\n			return nil\n"},
+			Tests:   []tests{inGo("./actors", "TestWhatRaisesAlone|TestAMessageThatPanics")}},
+		{What: "what raises alone is put back for ever", File: "actors/delivery.go",
+			Changes: []string{"if class != store.Permanent && !spent {", "if !spent {"},
+			Tests:   []tests{inGo("./actors", "TestWhatRaisesAlone")}},
+		{What: "the infrastructure's errors make dead letters", File: "actors/delivery.go",
+			Changes: []string{"if class != store.Permanent && !spent {", "if false {"},
+			Tests:   []tests{inGo("./actors", "TestInfrastructureErrors|TestALockedTask")}},
+		{What: "a panic in a message worked alone loses those behind it", File: "actors/delivery.go",
+			Changes: []string{"		err := d.recovering(w, m)\n", "		err := d.together(w, []store.Message{m})\n"},
+			Tests:   []tests{inGo("./actors", "TestAMessageThatPanics|TestAPanic")}},
+		{What: "an actor does not go on after a full batch or an empty queue", File: "actors/consumer.go",
+			Changes: []string{"	case Tick, again:\n		c.turn(ctx, w)\n", "	case Tick, again:\n"},
+			Tests:   []tests{inGo("./actors", "TestRequestsBecome|TestNotifications|TestGarbage")}},
+	}
+}
