@@ -6,7 +6,7 @@ PACKAGES ?= ./...
 # Packages share one Postgres and the machine: two at a time.
 TEST := go run ./internal/testrun go test -p 2 -timeout 20m
 
-.PHONY: help setup build demo test race cluster lint fmt generate bench bench-peers soak clean sdk-python
+.PHONY: help setup build demo test race cluster mutants lint fmt generate bench bench-peers soak clean sdk-python
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ race: setup ## all tests under the race detector (needs a C compiler)
 
 cluster: setup build ## the cluster under fire: processes killed, connections cut
 	$(TEST) -tags cluster -count 1 -v $(ARGS) ./test/cluster/...
+
+mutants: setup ## deliberate defects, each against the tests that should find it; writes docs/mutants.md (an hour)
+	go run ./internal/testrun go run ./test/mutants $(ARGS)
 
 lint: ## golangci-lint, and the rules of the house
 	@linter=$$(scripts/setup lint) && $$linter run $(PACKAGES)
