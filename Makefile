@@ -17,7 +17,8 @@ setup: ## put Postgres and PGMQ on this machine (every target does it when they 
 build: ## bin/pawl, bin/orchestrator, bin/worker
 	go build -o bin/ ./cmd/...
 
-demo: setup build ## orders through two orchestrators and two workers, some of them killed, with proof at the end
+demo: setup build ## orders through workers in Go, Python and TypeScript, killed on the way, with proof at the end
+	@scripts/setup demo
 	bin/pawl demo $(ARGS)
 
 test: setup ## go vet and all tests (PACKAGES=./workflow/... for some)

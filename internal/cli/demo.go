@@ -14,15 +14,19 @@ func (a *app) demoCommand() *cobra.Command {
 	config := demo.Config{Out: a.Out}
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Run orders through two orchestrators and two workers, kill some, and prove what happened",
-		Long: `Reads some hundred orders, starts a private Postgres, two orchestrators and two workers, each a process of its own,
-sends each order with a plain pgmq.send and a tenth of them twice, kills a worker and an orchestrator with SIGKILL in
-the middle, and proves from the tables: every order finished once, charged once, shipped once.
+		Short: "Run orders through workers in Go, Python and TypeScript, kill them, and prove what happened",
+		Long: `Reads some hundred orders, starts a private Postgres, two orchestrators and three workers (Go, Python, TypeScript), each
+a process of its own, sends each order with a plain pgmq.send and a tenth of them twice, kills the workers and an
+orchestrator with SIGKILL in the middle, and proves from the tables: every order finished once, charged once, shipped once.
+
+The workers in Python and TypeScript are those of a checkout; "make demo" sets up what they need. Where they are not
+there, a Go worker serves their queues and the demo says so.
 
 Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
 		Example: `  pawl demo
   pawl demo --input my-orders.csv --products my-products.csv
   pawl demo --rate -1 --latency 1ms     # as fast as it goes
+  pawl demo --languages go              # without Python and TypeScript
   pawl demo --keep                      # keep the database and the logs`,
 		Args: cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
@@ -39,6 +43,7 @@ Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
 	flags.IntVar(&config.Orders, "orders", 0, "only the first so many orders")
 	flags.IntVar(&config.Rate, "rate", 50, "requests sent per second; -1: as fast as they go")
 	flags.DurationVar(&config.Latency, "latency", 20*time.Millisecond, "of the services that the handlers call; a step takes one to three times this")
+	flags.StringSliceVar(&config.Languages, "languages", demo.Languages, "of the workers; Go stands in for those that are left out")
 	flags.DurationVar(&config.Timeout, "timeout", 3*time.Minute, "give up after this time")
 	flags.BoolVar(&config.Keep, "keep", false, "keep the folder with the database and the logs")
 	return c
@@ -47,7 +52,7 @@ Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
 // demoProcessCommand is one process of the demo; people do not call it.
 func (a *app) demoProcessCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "demo-process orchestrator|worker|exec COMMAND…",
+		Use:    "demo-process orchestrator|worker [QUEUE…]",
 		Short:  "One process of the demo, until its standard input ends",
 		Hidden: true, DisableFlagParsing: true,
 		Args: cobra.MinimumNArgs(1),

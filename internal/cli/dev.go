@@ -87,7 +87,7 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 		if config.noWorker {
 			return
 		}
-		if err := demo.RunWorker(ctx, url, 20*time.Millisecond, log); err != nil {
+		if err := demo.RunWorker(ctx, demo.WorkerConfig{DatabaseURL: url, Latency: 20 * time.Millisecond, Log: log}); err != nil {
 			failed <- err
 		}
 	}()

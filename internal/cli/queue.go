@@ -128,7 +128,7 @@ func (a *app) queuePause() *cobra.Command {
 	return a.operatorFlags(&cobra.Command{
 		Use:     "pause QUEUE",
 		Short:   "Hold back new steps of a queue; what workers already hold goes on",
-		Example: `  pawl queue pause shop_delivery --reason "carrier is down"`,
+		Example: `  pawl queue pause shop_parcels --reason "carrier is down"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			return a.change(ctx, "queue "+args[0]+" paused", "pause_queue", args[0])
@@ -140,7 +140,7 @@ func (a *app) queueResume() *cobra.Command {
 	return a.operatorFlags(&cobra.Command{
 		Use:     "resume QUEUE",
 		Short:   "Let the steps of a paused queue go on",
-		Example: `  pawl queue resume shop_delivery --reason "carrier is back"`,
+		Example: `  pawl queue resume shop_parcels --reason "carrier is back"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			return a.change(ctx, "queue "+args[0]+" resumed", "resume_queue", args[0])
@@ -157,7 +157,7 @@ func (a *app) queueConfigure() *cobra.Command {
 		Long: `Sets a queue's limits in the database, for all instances at once and within a second. Only what is named changes;
 "none" takes a limit away. A queue that is not there yet is made.`,
 		Example: `  pawl queue configure shop_pricing --rate-limit 100/sec --burst 20 --reason "provider's quota"
-  pawl queue configure shop_delivery --max-concurrency 8 --reason "carrier allows 8 connections"
+  pawl queue configure shop_parcels --max-concurrency 8 --reason "carrier allows 8 connections"
   pawl queue configure shop_pricing --rate-limit none --reason "quota lifted"`,
 		Args: cobra.ExactArgs(1),
 	})

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +33,8 @@ type Config struct {
 	Rate int
 	// Latency of the services that the shop's handlers call; each step takes one to three times this. Default: 20 ms.
 	Latency time.Duration
+	// Languages that the workers are written in; Go stands in for those left out or not on this machine. Default: all.
+	Languages []string
 	// Timeout ends a run that does not. Default: 3 minutes.
 	Timeout time.Duration
 	// Keep the folder with the database and the logs.
@@ -47,6 +51,14 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Latency == 0 {
 		c.Latency = 20 * time.Millisecond
+	}
+	if len(c.Languages) == 0 {
+		c.Languages = Languages
+	}
+	for _, l := range c.Languages {
+		if !slices.Contains(Languages, l) {
+			return c, fmt.Errorf("choosing languages: %q is none of %s", l, strings.Join(Languages, ", "))
+		}
 	}
 	if c.Timeout == 0 {
 		c.Timeout = 3 * time.Minute
@@ -138,7 +150,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.pool, err = pgxpool.New(ctx, r.url()); err != nil {
 		return fmt.Errorf("connecting to the demo's database: %w", err)
 	}
-	for _, p := range programs(r.config.Executable, r.url(), r.config.Latency) {
+	for _, p := range r.programs() {
 		r.processes = append(r.processes, newProcess(p, r.dir))
 	}
 	for _, p := range r.processes {
@@ -146,8 +158,19 @@ func (r *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	r.say("2 orchestrators and 2 workers started, each a process of its own")
+	r.say("2 orchestrators and 3 workers started, each a process of its own: %s", strings.Join(r.roster(), "; "))
 	return r.allReady(ctx)
+}
+
+// roster says which worker serves what.
+func (r *run) roster() []string {
+	var lines []string
+	for _, p := range r.processes {
+		if p.language != "" {
+			lines = append(lines, fmt.Sprintf("%s (%s)", p.name, strings.Join(p.queues, ", ")))
+		}
+	}
+	return lines
 }
 
 func (r *run) url() string { return r.server.URL("postgres") }

@@ -12,12 +12,14 @@ import (
 )
 
 // program is one entry of the demo's list of processes: a name, and how it is started, in any language. A process stops
-// at the end of its standard input, so that it also ends when the demo is killed; one that does not by itself is run by
-// `pawl demo-process exec COMMAND…`.
+// at the end of its standard input, so that it also ends when the demo is killed.
 type program struct {
-	name    string
-	command []string
-	env     []string // beside the demo's own and PAWL_DATABASE_URL
+	name     string
+	command  []string
+	dir      string   // to run in; default: the demo's
+	env      []string // beside the demo's own
+	language string   // of a worker
+	queues   []string // that a worker serves
 }
 
 // process is a program that runs, may be killed, and is started again.
@@ -49,7 +51,7 @@ func (p *process) start() error {
 	}
 	defer log.Close() // the process has its own handle
 	cmd := exec.Command(p.command[0], p.command[1:]...)
-	cmd.Env = append(os.Environ(), p.env...)
+	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the demo alone, which stops the rest in order
 	stdin, err := cmd.StdinPipe()

@@ -38,13 +38,3 @@ func TestProcessThatDoesNotEndIsKilled(t *testing.T) {
 	stopAll([]*process{p, newProcess(program{name: "never started"}, t.TempDir())})
 	require.False(t, p.running())
 }
-
-func TestExecEndsItsCommandWithItsInput(t *testing.T) {
-	t.Parallel()
-	input, writer, err := os.Pipe()
-	require.NoError(t, err)
-	ended := make(chan error, 1)
-	go func() { ended <- RunProcess(t.Context(), []string{"exec", "sleep", "600"}, input) }()
-	require.NoError(t, writer.Close())
-	require.NoError(t, <-ended)
-}

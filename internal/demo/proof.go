@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -19,9 +20,10 @@ type facts struct {
 	chargedCents, pricedCents                        int64
 	reserved, ordered                                int64
 	parcels, carrier, letters, mail                  int
-	absorbed, refusedEarly                           int
+	absorbed, refusedEarly, completeSteps            int
 	deliveredAgain, extraAttempts                    int
 	deadLetters, deadlocks, repairs, steps, messages int
+	byWorker                                         map[string]int // steps completed
 }
 
 // prove reads the facts and prints what they show; ErrNotProven when it is not what was promised.
@@ -71,10 +73,33 @@ func (r *run) checks(f facts) []check {
 				f.parcels, f.letters, f.carrier+f.mail, f.carrier+f.mail-f.parcels-f.letters)},
 		{f.absorbed == repeats && f.refusedEarly == 0, fmt.Sprintf("%d repeated requests, %d absorbed", repeats, f.absorbed)},
 		{f.messages == 0 && f.deadLetters == 0, fmt.Sprintf("%d messages left in the queues, %d dead letters", f.messages, f.deadLetters)},
-		{r.kills() == 2 && f.repairs == 0 && f.deadlocks == 0,
+		r.languagesCheck(f),
+		{r.kills() == len(r.victims()) && f.repairs == 0 && f.deadlocks == 0,
 			fmt.Sprintf("%d processes killed: %d steps delivered again, %d failed attempts, %d repairs, %d deadlocks",
 				r.kills(), f.deliveredAgain, f.extraAttempts, f.repairs, f.deadlocks)},
 	}
+}
+
+// languagesCheck counts completed steps by the language of the worker that the audit names. Every worker must have had its
+// share of them.
+func (r *run) languagesCheck(f facts) check {
+	byLanguage, sum, idle := map[string]int{}, 0, false
+	for _, p := range r.processes {
+		if p.language == "" {
+			continue
+		}
+		n := f.byWorker[p.name]
+		byLanguage[p.language] += n
+		sum += n
+		idle = idle || n == 0 && f.complete > 0
+	}
+	var shares []string
+	for _, language := range Languages {
+		if n := byLanguage[language]; n > 0 {
+			shares = append(shares, fmt.Sprintf("%d in %s", n, title[language]))
+		}
+	}
+	return check{sum == f.completeSteps && !idle, fmt.Sprintf("%d steps completed: %s", f.completeSteps, strings.Join(shares, ", "))}
 }
 
 func (r *run) kills() int {
@@ -105,8 +130,10 @@ func (r *run) readFacts(ctx context.Context) (facts, error) {
 			count(*) filter (where service = 'carrier'), count(*) filter (where service = 'mail') from shop.calls`,
 			[]any{&f.parcels, &f.letters, &f.carrier, &f.mail}},
 		{`select count(*) from pawl.absorbed where queue = 'orchestration_task_requests'`, []any{&f.absorbed}},
-		{`select count(*) filter (where deliveries > 1), coalesce(sum(greatest(attempt - 1, 0)), 0), count(*) from pawl.steps
-			where state <> 'cancelled'`, []any{&f.deliveredAgain, &f.extraAttempts, &f.steps}},
+		{`select count(*) filter (where deliveries > 1), coalesce(sum(greatest(attempt - 1, 0)), 0), count(*) filter (where state = 'complete'),
+			count(*) from pawl.steps where state <> 'cancelled'`, []any{&f.deliveredAgain, &f.extraAttempts, &f.completeSteps, &f.steps}},
+		{`select coalesce(jsonb_object_agg(processor, n), '{}') from (select coalesce(processor, '') as processor, count(*) as n from pawl.audit
+			where step is not null and to_state = 'complete' group by 1) of`, []any{&f.byWorker}},
 		{`select count(*), count(*) filter (where queue = 'orchestration_task_requests') from pawl.dead_letters`, []any{&f.deadLetters, &f.refusedEarly}},
 		{`select coalesce(sum(m.queue_length), 0) from pawl.queues q, pgmq.metrics(q.queue) m`, []any{&f.messages}},
 		{`select deadlocks from pg_stat_database where datname = current_database()`, []any{&f.deadlocks}},

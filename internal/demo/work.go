@@ -20,7 +20,7 @@ func (r *run) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.started = time.Now()
-	failed := make(chan error, 2)
+	failed := make(chan error, 2) // for the sender and the killer
 	go func() { failed <- send(ctx, r.pool, r.requests, r.config.Rate, &r.sent) }()
 	go func() { failed <- r.strike(ctx) }()
 
@@ -52,24 +52,34 @@ func (r *run) work(ctx context.Context) error {
 	}
 }
 
-// strike kills a worker when a third of the requests is sent and an orchestrator at two thirds, and starts them again.
+// victims are killed while the requests are sent: every worker, and an orchestrator that leaves another.
+func (r *run) victims() []*process {
+	var list []*process
+	for _, p := range r.processes {
+		if p.language != "" {
+			list = append(list, p)
+		}
+	}
+	return append(list, r.process("orchestrator-1"))
+}
+
+// strike kills the victims one by one, spread over the requests, and starts each again.
 func (r *run) strike(ctx context.Context) error {
-	for _, blow := range []struct {
-		name string
-		at   int
-	}{{"worker-1", len(r.requests) / 3}, {"orchestrator-1", 2 * len(r.requests) / 3}} {
-		if err := until(ctx, func() (bool, error) { return r.sent.Load() >= int64(blow.at), nil }); err != nil {
+	victims := r.victims()
+	for i, p := range victims {
+		at := int64(len(r.requests) * (i + 1) / (len(victims) + 2))
+		if err := until(ctx, func() (bool, error) { return r.sent.Load() >= at, nil }); err != nil {
 			return err
 		}
-		p := r.process(blow.name)
-		if p == nil {
-			return fmt.Errorf("killing %s: there is no such process", blow.name)
+		held, err := r.held(ctx, p)
+		if err != nil {
+			return err
 		}
 		pid, err := p.kill()
 		if err != nil {
 			return err
 		}
-		r.say("kill -9 %d   %s, with work in its hands", pid, p.name)
+		r.say("kill -9 %-8d %s%s", pid, p.name, held)
 		timer := time.NewTimer(restartGap)
 		select {
 		case <-timer.C:
@@ -80,9 +90,27 @@ func (r *run) strike(ctx context.Context) error {
 		if err := p.start(); err != nil {
 			return err
 		}
-		r.say("started again   %s", p.name)
+		r.say("started again    %s", p.name)
 	}
 	return nil
+}
+
+// held waits a moment until the worker has steps in its hands, and says how many.
+func (r *run) held(ctx context.Context, p *process) (string, error) {
+	if p.language == "" {
+		return "", nil
+	}
+	var n int
+	patience, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := until(patience, func() (bool, error) {
+		err := r.pool.QueryRow(ctx, "select count(*) from pawl.steps where state = 'in_progress' and worker = $1", p.name).Scan(&n)
+		return n > 0, err
+	})
+	if err != nil && patience.Err() == nil {
+		return "", fmt.Errorf("counting the steps of %s: %w", p.name, err)
+	}
+	return fmt.Sprintf(", steps in its hands: %d", n), ctx.Err()
 }
 
 func (r *run) process(name string) *process {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/internal/demo/languages"
 )
 
 // demoCommand runs the built pawl with a folder of its own for temporary files.
@@ -37,17 +39,56 @@ func requireNothingLeft(t *testing.T, folder string) {
 	}, deadline, 50*time.Millisecond, "files are left in %s", folder)
 }
 
-func TestDemoProvesItselfAndLeavesNothing(t *testing.T) {
+// requireProof of the orders of examples/orders, whoever worked.
+func requireProof(t *testing.T, text string) {
+	t.Helper()
+	require.Contains(t, text, "✓ every order finished once: 300 orders, 300 tasks, 300 complete")
+	require.Contains(t, text, "✓ every order charged once: 300 charges")
+	require.Contains(t, text, "✓ 30 repeated requests, 30 absorbed")
+	require.Contains(t, text, "✓ 4 processes killed")
+	require.NotContains(t, text, "✗")
+}
+
+func TestDemoInGoProvesItselfAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cmd, folder, out := demoCommand(t, "--languages", "go")
+	require.NoError(t, cmd.Run(), out)
+	requireProof(t, out.String())
+	require.Contains(t, out.String(), "✓ 1800 steps completed: 1800 in Go\n")
+	require.NotContains(t, out.String(), "sits this one out")
+	requireNothingLeft(t, folder)
+}
+
+// With what this machine has: a language that is missing is told, and Go stands in.
+func TestDemoInThreeLanguagesProvesItself(t *testing.T) {
 	t.Parallel()
 	cmd, folder, out := demoCommand(t)
 	require.NoError(t, cmd.Run(), out)
 	text := out.String()
-	require.Contains(t, text, "✓ every order finished once: 300 orders, 300 tasks, 300 complete")
-	require.Contains(t, text, "✓ every order charged once: 300 charges")
-	require.Contains(t, text, "✓ 30 repeated requests, 30 absorbed")
-	require.Contains(t, text, "✓ 2 processes killed")
-	require.NotContains(t, text, "✗")
+	requireProof(t, text)
+	for name, find := range map[string]func(string) (languages.Command, error){"Python": languages.Python, "TypeScript": languages.TypeScript} {
+		if _, err := find("demo"); err != nil {
+			t.Logf("without %s: %v", name, err)
+			require.Contains(t, text, name+" sits this one out: "+err.Error())
+			continue
+		}
+		require.Contains(t, text, ", 300 in "+name)
+	}
 	requireNothingLeft(t, folder)
+}
+
+func TestDemoOutsideOfACheckoutRunsInGo(t *testing.T) {
+	t.Parallel()
+	cmd, folder, out := demoCommand(t, "--orders", "20")
+	cmd.Dir = folder
+	require.NoError(t, cmd.Run(), out)
+	require.Contains(t, out.String(), "Python sits this one out: its worker lies in the repository")
+	require.Contains(t, out.String(), "✓ 120 steps completed: 120 in Go\n")
+	require.NotContains(t, out.String(), "✗")
+
+	cmd, _, out = demoCommand(t, "--languages", "cobol")
+	require.Error(t, cmd.Run())
+	require.Contains(t, out.String(), `"cobol" is none of go, python, typescript`)
 }
 
 func TestDemoRunsTheUsersOwnOrdersAndCountsWhatIsRefused(t *testing.T) {
@@ -59,7 +100,7 @@ func TestDemoRunsTheUsersOwnOrdersAndCountsWhatIsRefused(t *testing.T) {
 	}
 	rows += "X,2026-01-01T00:00:00Z,C-1,DE,NO-SUCH-1:1,standard,card\n"
 	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
-	cmd, folder, out := demoCommand(t, "--input", file, "--rate", "20")
+	cmd, folder, out := demoCommand(t, "--languages", "go", "--input", file, "--rate", "20")
 	require.NoError(t, cmd.Run(), out)
 	require.Contains(t, out.String(), "9 orders, 9 tasks, 8 complete, 1 refused by validate")
 	requireNothingLeft(t, folder)

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Queues that the handlers are served from.
-var Queues = []string{"shop_orders", "shop_pricing", "shop_delivery"}
+// Queues that the handlers are served from. Those of mails and parcels have workers in other languages, too.
+var Queues = []string{"shop_orders", "shop_pricing", "shop_mails", "shop_parcels"}
 
 //go:embed schema.sql
 var schema string

@@ -3,6 +3,9 @@
     python3 -m pawl worker mails:worker
 """
 
+import os
+import random
+import time
 from dataclasses import dataclass
 
 import psycopg
@@ -10,6 +13,7 @@ import psycopg
 import pawl
 
 worker = pawl.Worker({"shop_mails": 8})
+LATENCY = float(os.environ.get("SHOP_LATENCY_MS", "20")) / 1000
 
 
 @dataclass
@@ -34,4 +38,5 @@ def notify(order: Order, step: pawl.Step) -> dict[str, bool]:
             "insert into shop.messages (token, order_id, body) values (%s, %s, %s) on conflict do nothing",
             (step.token, order.order_id, body),
         )
+    time.sleep(LATENCY * random.uniform(1, 3))  # as a service would take
     return {"sent": True}

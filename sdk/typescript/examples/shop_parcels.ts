@@ -14,7 +14,7 @@ const shop = new pg.Pool({ connectionString: databaseUrl, max: 4 });
 shop.on("error", () => {}); // a lost connection is replaced by the next call
 const latencyMs = Number(process.env["SHOP_LATENCY_MS"] ?? 20);
 
-const worker = new Worker({ databaseUrl, queues: [process.env["SHOP_QUEUE"] ?? "shop_parcels"], concurrency: 16 });
+const worker = new Worker({ databaseUrl, name: process.env["SHOP_WORKER"], queues: [process.env["SHOP_QUEUE"] ?? "shop_parcels"], concurrency: 16 });
 
 // Asks the carrier for a parcel. A repeated call carries the same token, and the carrier answers with the same parcel.
 worker.handle("shop.ship", async (step: Step<Order>) => {
