@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ import (
 const stepsOfRun = 50
 
 // TestTheEngineIsItsModel runs about 10,000 operations, or PAWL_TEST_OPERATIONS. PAWL_TEST_SEED repeats a run; rapid keeps what
-// failed in testdata and shrinks it.
+// failed in testdata, after shrinking it for 30 s or PAWL_TEST_SHRINK.
 func TestTheEngineIsItsModel(t *testing.T) {
 	operations := 10_000
 	if given, err := strconv.Atoi(os.Getenv("PAWL_TEST_OPERATIONS")); err == nil {
@@ -32,7 +33,7 @@ func TestTheEngineIsItsModel(t *testing.T) {
 		seed = given
 	}
 	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(max(1, operations/stepsOfRun)),
-		"rapid.steps": strconv.Itoa(stepsOfRun), "rapid.seed": seed} {
+		"rapid.steps": strconv.Itoa(stepsOfRun), "rapid.seed": seed, "rapid.shrinktime": cmp.Or(os.Getenv("PAWL_TEST_SHRINK"), "30s")} {
 		require.NoError(t, flag.Set(name, value))
 	}
 	t.Logf("PAWL_TEST_SEED=%s", seed)

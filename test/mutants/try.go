@@ -76,7 +76,7 @@ var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 func (t tests) find(dir string) (string, error) {
 	cmd := exec.Command("go", "test", "-count=1", "-timeout=240s", "-failfast", "-run", t.run, t.pkg)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PAWL_TEST_SEED=1", "PAWL_TEST_OPERATIONS=6000", "PAWL_TEST_ONLY="+t.only)
+	cmd.Env = append(os.Environ(), "PAWL_TEST_SEED=1", "PAWL_TEST_OPERATIONS=6000", "PAWL_TEST_SHRINK=1ms", "PAWL_TEST_ONLY="+t.only)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
