@@ -101,6 +101,8 @@ type Trap struct {
 	Match *regexp.Regexp
 	// Commits chooses only requests that commit something when they succeed.
 	Commits bool
+	// After chooses only requests of a transaction in which such SQL was run, by this request or before it. Nil: any.
+	After *regexp.Regexp
 	// Request loses the request itself, before the server has it. Otherwise the server works it, and its reply is lost.
 	Request bool
 	// Hang leaves the connection open and silent. Otherwise it is cut.
@@ -126,7 +128,8 @@ func (p *Proxy) trapped(r *request) *Trap {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, trap := range p.traps {
-		if !r.executes || trap.Commits && !r.commits || trap.Match != nil && !trap.Match.MatchString(r.sql) {
+		if !r.executes || trap.Commits && !r.commits || trap.Match != nil && !trap.Match.MatchString(r.sql) ||
+			trap.After != nil && !trap.After.MatchString(r.transaction) {
 			continue
 		}
 		p.traps = append(p.traps[:i:i], p.traps[i+1:]...)

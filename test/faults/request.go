@@ -8,11 +8,12 @@ import (
 // request is what a client asks at once, up to where the server answers "ready": one simple query, or the messages of the
 // extended protocol up to Sync.
 type request struct {
-	sql      string // all its statements
-	executes bool   // it runs something, rather than only preparing it
-	commits  bool   // when it succeeds, something is committed: COMMIT itself, or a statement outside of a transaction
-	swallow  *Trap  // its reply never arrives
-	failed   bool   // the reply told an error, or that the transaction was rolled back
+	sql         string // all its statements
+	transaction string // the SQL of its transaction up to here
+	executes    bool   // it runs something, rather than only preparing it
+	commits     bool   // when it succeeds, something is committed: COMMIT itself, or a statement outside of a transaction
+	swallow     *Trap  // its reply never arrives
+	failed      bool   // the reply told an error, or that the transaction was rolled back
 }
 
 // inquiry gathers the frames of a request.

@@ -23,6 +23,7 @@ type session struct {
 
 	mu sync.Mutex
 	// These are guarded by mu.
+	before string     // the SQL of the open transaction so far
 	asked  []*request // on their way, or being worked
 	status byte       // of the last "ready": I idle, T in a transaction, E in a failed one; 0 before the first
 	listen bool       // LISTEN was sent
@@ -124,6 +125,13 @@ func (s *session) ask(r *request) bool {
 	s.mu.Lock()
 	inTransaction := s.status == 'T' || s.status == 'E'
 	r.commits = r.executes && (commit.MatchString(r.sql) || !inTransaction && !begin.MatchString(r.sql) && len(s.asked) == 0)
+	if !inTransaction && len(s.asked) == 0 {
+		s.before = ""
+	}
+	if r.executes {
+		s.before += r.sql + ";\n"
+	}
+	r.transaction = s.before
 	s.listen = s.listen || listen.MatchString(r.sql)
 	lost := s.deaf || s.gone
 	s.mu.Unlock()
