@@ -1,6 +1,8 @@
 package actors_test
 
 import (
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,13 +33,24 @@ func TestPollingAloneIsEnough(t *testing.T) {
 		_, err = deaf.Exec(t.Context(), "listen "+pgx.Identifier{channel}.Sanitize())
 		require.NoError(t, err)
 	}
-	h.start(actors.Config{Work: pooled})
-	h.start(actors.Config{Work: pooled})
+	var looks atomic.Int32 // of the idle poll
+	for range 2 {
+		h.start(actors.Config{Work: &faulty{pooled, func(sql string, _ []any) error {
+			if strings.Contains(sql, "where exists") {
+				looks.Add(1)
+			}
+			return nil
+		}}})
+	}
 	h.work()
 	for range 10 {
 		h.request()
 	}
 	h.eventually(10, completed)
+	idle := looks.Load() + 80 // by then nobody looks again because of what was there before
+	require.Eventually(t, func() bool { return looks.Load() > idle }, patience, 20*time.Millisecond)
+	h.request()
+	h.eventually(11, completed)
 	// A notification arrives before the next one: only the test's own does.
 	h.exec(`select pg_notify('pgmq.q_house_queue.INSERT', 'the test')`)
 	n, err := deaf.Conn().WaitForNotification(t.Context())

@@ -21,7 +21,7 @@ func TestFiftyCallersActOnce(t *testing.T) {
 	for n := range 8 {
 		wait.Go(func() {
 			for range 20 {
-				_, err := k.pool.Exec(k.Context(), `select pawl.report_steps('work_queue', (select coalesce(jsonb_agg(c || '{"status": "complete"}'), '[]')
+				_, err := k.pool.Exec(k.Context(), `select pawl.report_steps('work_queue', (select coalesce(jsonb_agg(jsonb_build_object('msg_id', c->'msg_id', 'read_ct', c->'read_ct', 'status', 'complete')), '[]')
 					from jsonb_array_elements(pawl.claim_steps('work_queue', 3, $1)::jsonb) c where c->>'step' = 'pay'), $1)`, fmt.Sprint("w", n))
 				require.NoError(k, err)
 			}

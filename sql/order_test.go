@@ -178,10 +178,10 @@ func TestReconcilerAndResultInBothOrders(t *testing.T) {
 	require.Equal(t, nothing, k.reconcile()["repaired"])
 	holder.commit()
 
-	message["status"] = "complete"
+	result := object{"task_id": message["task_id"], "step": message["step"], "attempt": message["attempt"], "status": "complete"}
 	repairing := k.begin()
 	require.Equal(t, object{"engine": 0.0, "foreign": 1.0}, repairing.reconcile()["repaired"])
-	k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)", message)
+	k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)", result)
 	late := k.begin()
 	pid := late.pid()
 	done := late.start("select pawl.apply_step_results(array(select msg_id from pgmq.q_orchestration_step_results), 'p')")

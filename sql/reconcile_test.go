@@ -87,7 +87,7 @@ func TestResultOnItsWayIsWaitedFor(t *testing.T) {
 	task := k.submit("rec/one")
 	// A worker that knows PGMQ alone sends its result and deletes the message; the result-processor is behind.
 	k.exec(`with m as (select * from pgmq.pop('work_queue'))
-		select pgmq.send('orchestration_step_results', m.message || '{"status": "complete", "result": 5}') from m`)
+		select pgmq.send('orchestration_step_results', m.message - '{handler,input,dependencies,config,token,correlation_id,by_reference}'::text[] || '{"status": "complete", "result": 5}') from m`)
 	k.exec("select pgmq.set_vt('orchestration_step_results', 1, 600)")
 	k.later(2 * time.Minute)
 	require.EqualValues(t, 1, k.reconcile()["noted"])

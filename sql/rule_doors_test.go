@@ -31,6 +31,8 @@ func TestUnknownSettingsAreRefusedAtEveryDoor(t *testing.T) {
 		"nobody":                  {"PW023", calling("select pawl.pause_queue('work_queue', '', 'r')")},
 		"no reason":               {"PW023", calling("select pawl.pause_queue('work_queue', 'ann', ' ')")},
 		"no worker":               {"PW014", calling("select pawl.claim_steps('work_queue', 1, '')")},
+		"a report's field":        {"PW016", calling(`select pawl.report_steps('work_queue', '[{"msg_id": 1, "read_ct": 1, "status": "complete", "retry_afer": 3}]', 'w')`)},
+		"an option of a claim":    {"PW024", calling(`select pawl.claim_steps('work_queue', 1, 'w', '{"leese_ms": 5}')`)},
 		"a report without status": {"PW016", calling(`select pawl.report_steps('work_queue', '[{"msg_id": 1, "read_ct": 1}]', 'w')`)},
 	} {
 		before := k.content()
@@ -39,6 +41,19 @@ func TestUnknownSettingsAreRefusedAtEveryDoor(t *testing.T) {
 		require.NotEmpty(t, refused.Hint, "%s: what to do next", door)
 		require.Equal(t, before, k.content(), door)
 	}
+}
+
+// R10: a result sent with PGMQ alone that says more than anybody reads is a dead letter, and its attempt goes on.
+func TestAResultWithAnUnknownFieldIsADeadLetter(t *testing.T) {
+	k := newKit(t)
+	k.shop()
+	task := k.submit("shop/one")
+	k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)",
+		object{"task_id": task, "step": "a", "attempt": 1, "status": "complete", "reslut": 7})
+	k.rest()
+	require.Equal(t, []string{"orchestration_step_results"}, list[string](k, "select queue from pawl.dead_letters where reason like 'not a step result%'"))
+	k.work(queue)
+	require.Equal(t, "complete", k.state(task))
 }
 
 // R10 inside: a message of a newer version is nobody's garbage. It waits for a newer program, and what is around it goes on.

@@ -12,6 +12,8 @@ begin
     or coalesce(r->>'status', '') not in ('complete', 'failed', 'rejected')
     or (r->>'status' <> 'complete' and jsonb_typeof(r->'error') is distinct from 'object')
     or octet_length(r::text) > 1048576
+    or exists (select from jsonb_object_keys(case jsonb_typeof(r) when 'object' then r else '{}' end) field
+      where field not in ('msg_id', 'read_ct', 'status', 'result', 'error'))
   limit 1;
   if found then
     raise exception 'malformed report for message %', coalesce(bad->>'msg_id', '?') using errcode = 'PW016',

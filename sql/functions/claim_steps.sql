@@ -3,7 +3,7 @@
 --   The read is kept when beginning raises: it costs a delivery, never the queue; what raises is tried alone.
 -- called by: workers, report_and_claim_steps. options: {lease_ms, max_bytes}.
 -- locks: messages and step rows, both skip locked: it never waits.
--- raises: PW010 for a queue that nothing names, PW014 without a worker.
+-- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option.
 create or replace function pawl.claim_steps(queue text, quantity int, worker text, options jsonb default '{}') returns json
 language plpgsql as $$
 declare
@@ -14,6 +14,9 @@ declare
 begin
   if coalesce(worker, '') = '' then
     raise exception 'worker is missing' using errcode = 'PW014', hint = 'Name the worker: any text that tells its processes apart.';
+  end if;
+  if options <> '{}' and options - '{lease_ms,max_bytes}'::text[] <> '{}' then
+    perform pawl.refuse_setting('an option of the claim', 'lease_ms, max_bytes, or nothing');
   end if;
   if not pawl.open_for_claims(queue) then
     return '[]';
