@@ -50,7 +50,7 @@ func errorType(err, cause error) string {
 		return typePanic
 	case errors.Is(cause, ErrCancelled):
 		return "cancelled"
-	case errors.Is(cause, ErrTimeout) && errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(cause, ErrTimeout) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrTimeout)):
 		return "timeout"
 	}
 	found := "error"

@@ -109,7 +109,7 @@ On your database:
 		a.submitCommand(), a.enqueueCommand(),
 		a.taskCommand(), a.stepCommand(), a.watchCommand(), a.stuckCommand(),
 		a.queueCommand(), a.deadCommand(), a.configCommand(),
-		a.doctorCommand(), a.versionCommand(),
+		a.doctorCommand(), a.conformanceCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -1,0 +1,2 @@
+# Handlers for worker.sh: greet.
+handle_greet() { string "Hello, $(field name)!"; }
