@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -55,12 +56,25 @@ type Asked struct {
 type History struct {
 	mu    sync.Mutex
 	asked map[uuid.UUID]*Asked
+	order []*Asked // as they were asked
 	wrong []string
 	calls map[string]int // by operation and outcome
+	keys  int            // given out
 }
 
-func newHistory() *History {
+// NewHistory is an empty one.
+func NewHistory() *History {
 	return &History{asked: make(map[uuid.UUID]*Asked), calls: make(map[string]int)}
+}
+
+// key is one that the request before may have had, too.
+func (h *History) key(next bool) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if next {
+		h.keys++
+	}
+	return fmt.Sprintf("key-%d", h.keys)
 }
 
 // note counts a call.
@@ -75,6 +89,7 @@ func (h *History) ask(a Asked) *Asked {
 	defer h.mu.Unlock()
 	a.at = time.Now()
 	h.asked[a.ID] = &a
+	h.order = append(h.order, &a)
 	return &a
 }
 
@@ -143,6 +158,22 @@ func (h *History) recovered(ids []uuid.UUID) (last time.Time, all bool) {
 		}
 	}
 	return last, true
+}
+
+// firstAfter is when the first of the requests sent after a time had ended.
+func (h *History) firstAfter(at time.Time) (first time.Time, any bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from := sort.Search(len(h.order), func(i int) bool { return h.order[i].at.After(at) })
+	for _, a := range h.order[from:] {
+		if any && a.at.After(first) {
+			break
+		}
+		if a.ended.After(a.at) && (!any || a.ended.Before(first)) {
+			first, any = a.ended, true
+		}
+	}
+	return first, any
 }
 
 // facts are what the database knows in the end.

@@ -100,14 +100,14 @@ func tail(file string) string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// send sends requests as any producer would, in one statement, and returns the tasks' ids.
-func send(t *testing.T, pool *pgxpool.Pool, n int, request map[string]any) []uuid.UUID {
+// request sends requests as any producer would, in one statement, and returns the tasks' ids.
+func request(t *testing.T, pool *pgxpool.Pool, n int, fields map[string]any) []uuid.UUID {
 	t.Helper()
 	ids, bodies := make([]uuid.UUID, n), make([]string, n)
 	for i := range n {
 		ids[i] = uuid.Must(uuid.NewV7())
 		body := map[string]any{"template": Diamond, "input": map[string]any{"ms": 1}}
-		for name, value := range request {
+		for name, value := range fields {
 			body[name] = value
 		}
 		body["request_id"] = ids[i]
@@ -142,7 +142,7 @@ func rest(t *testing.T, s *Stage, l *Load, copied map[StepName]bool) Verdict {
 	defer cancel()
 	waiting := l
 	if waiting == nil {
-		waiting = &Load{History: newHistory(), stage: s}
+		waiting = &Load{History: NewHistory(), stage: s}
 	}
 	require.NoError(t, waiting.Settle(ctx))
 	v, err := s.Judge(ctx, l, copied)

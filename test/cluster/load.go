@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -23,6 +24,8 @@ type LoadConfig struct {
 	Open int
 	// Limit ends the load after so many requests. Default: none.
 	Limit int
+	// History goes on from an earlier load. Default: an empty one.
+	History *History
 }
 
 // Load is clients that send requests, each through the proxy of its member, and note every call.
@@ -36,7 +39,6 @@ type Load struct {
 
 	mu   sync.Mutex
 	sent int // guarded by mu
-	keys int // guarded by mu
 }
 
 // callTimeout of a client's call. What takes longer is unknown.
@@ -50,8 +52,11 @@ func (s *Stage) StartLoad(config LoadConfig) (*Load, error) {
 	if config.Open == 0 {
 		config.Open = 200
 	}
+	if config.History == nil {
+		config.History = NewHistory()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Load{History: newHistory(), stage: s, config: config, cancel: cancel}
+	l := &Load{History: config.History, stage: s, config: config, cancel: cancel}
 	members := s.Of(Client)
 	for i, m := range members {
 		c, err := client.New(client.Config{DatabaseURL: m.URL, NoListen: true, Log: slog.New(slog.DiscardHandler)})
@@ -131,10 +136,7 @@ func (l *Load) submit(c *client.Client, random *rand.Rand) *Asked {
 	dice, again := random.IntN(100), false
 	switch {
 	case dice < 10:
-		l.mu.Lock()
-		l.keys += random.IntN(2)
-		asked.Key = fmt.Sprintf("key-%d", l.keys)
-		l.mu.Unlock()
+		asked.Key = l.History.key(random.IntN(2) == 0)
 		request.Key, request.Template, request.Input = asked.Key, Diamond, map[string]any{"ms": 5}
 	case dice < 20:
 		again = true
@@ -171,7 +173,8 @@ func (l *Load) cancelTask(c *client.Client, a *Asked) {
 	said, err := c.Cancel(ctx, a.ID, client.By{Actor: "load", Reason: "as the dice fell"})
 	o := outcome(err)
 	operation := "cancel"
-	if o == OK && said.Outcome == "unchanged" {
+	var refused *client.CommandError
+	if o == OK && said.Outcome == "unchanged" || errors.As(err, &refused) && refused.Code == "PW021" {
 		operation = "cancel too late"
 	}
 	l.History.note(operation, o)

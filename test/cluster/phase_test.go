@@ -56,7 +56,7 @@ type dying struct {
 
 func (d *dying) send() {
 	d.Helper()
-	d.tasks = append(d.tasks, send(d.T, d.s.Pool, 10, map[string]any{"template": Fan})...)
+	d.tasks = append(d.tasks, request(d.T, d.s.Pool, 10, map[string]any{"template": Fan})...)
 }
 
 // round brings the victim into its phase, kills it there, and lets another one finish the work so far.

@@ -21,7 +21,7 @@ func TestTasksAreCreatedThroughDifferentInstancesAtOnce(t *testing.T) {
 	var all []uuid.UUID
 	shares := make(map[string]int)
 	require.Eventually(t, func() bool {
-		all = append(all, send(t, s.Pool, 20, nil)...)
+		all = append(all, request(t, s.Pool, 20, nil)...)
 		rows, err := s.Pool.Query(t.Context(), `select processor, count(*) from pawl.audit where step is null and from_state is null group by 1`)
 		require.NoError(t, err)
 		defer rows.Close()
@@ -55,7 +55,7 @@ func TestABurstOf25TasksInASecond(t *testing.T) {
 	ticker := time.NewTicker(40 * time.Millisecond)
 	defer ticker.Stop()
 	for range 25 {
-		all = append(all, send(t, s.Pool, 1, nil)...)
+		all = append(all, request(t, s.Pool, 1, nil)...)
 		<-ticker.C
 	}
 	awaitComplete(t, s, all)
@@ -97,7 +97,7 @@ func TestWhatIsWrittenThroughOneIsReadThroughAll(t *testing.T) {
 func TestTwoPickersNeverOverlap(t *testing.T) {
 	t.Parallel()
 	s := set(t, Config{Orchestrators: 2, Workers: 2})
-	all := send(t, s.Pool, 200, nil)
+	all := request(t, s.Pool, 200, nil)
 	awaitComplete(t, s, all)
 	v := rest(t, s, nil, nil)
 	require.Equal(t, []int{200, 800}, []int{v.Tasks, v.Steps})
@@ -123,7 +123,7 @@ func TestSixteenFinalizersMakeOneTransition(t *testing.T) {
 		begin new.vt := 'infinity'; return new; end $$;
 		create trigger hold_back before insert on pgmq.q_orchestration_task_finalizations for each row execute function pgmq.hold_back()`)
 	require.NoError(t, err)
-	all := send(t, s.Pool, tasks, nil)
+	all := request(t, s.Pool, tasks, nil)
 	require.Eventually(t, func() bool {
 		return count(t, s.Pool, `select count(*) from pawl.tasks where state = 'evaluating_results'`) == tasks
 	}, patience, 20*time.Millisecond)
@@ -173,7 +173,7 @@ func TestPoolsOfTwoConnectionsCarryTheLoad(t *testing.T) {
 	}
 	_, err = s.Add(Worker, "small-worker", s.Config.DatabaseURL+"&pool_max_conns=2", []string{programs.LedgerWorker})
 	require.NoError(t, err)
-	all := send(t, s.Pool, 300, nil)
+	all := request(t, s.Pool, 300, nil)
 	awaitComplete(t, s, all)
 	rest(t, s, nil, nil)
 }
@@ -185,7 +185,7 @@ func TestAWorkerBehindPgBouncer(t *testing.T) {
 		t.Skip("PgBouncer is not installed (apt-get install pgbouncer): nothing was tried behind it")
 	}
 	s := set(t, Config{Orchestrators: 1, Workers: 1, PgBouncer: program})
-	all := send(t, s.Pool, 50, nil)
+	all := request(t, s.Pool, 50, nil)
 	awaitComplete(t, s, all)
 	rest(t, s, nil, nil)
 	text, err := os.ReadFile(s.Bouncer.LogFile)

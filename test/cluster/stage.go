@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +37,9 @@ type Config struct {
 	// Log takes what the stage does. Nil: none.
 	Log *slog.Logger
 }
+
+// applicationName of the stage's own connections: no fault ends them but those of the server.
+const applicationName = "pawl stage"
 
 // Kinds of members.
 const (
@@ -79,7 +84,13 @@ func (s *Stage) start(ctx context.Context) (err error) {
 	if s.guard, err = startGuard(); err != nil {
 		return err
 	}
-	if s.Pool, err = pgxpool.New(ctx, s.Config.DatabaseURL); err != nil {
+	config, err := pgxpool.ParseConfig(s.Config.DatabaseURL)
+	if err != nil {
+		return fmt.Errorf("reading the database's URL: %w", err)
+	}
+	config.ConnConfig.RuntimeParams["application_name"] = applicationName
+	config.MaxConns = 12
+	if s.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return fmt.Errorf("opening a pool: %w", err)
 	}
 	for i := range s.Config.Orchestrators {
@@ -98,8 +109,8 @@ func (s *Stage) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for name, command := range s.Config.Extra {
-		if _, err := s.Add(Worker, name, s.Config.DatabaseURL, command); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s.Config.Extra)) {
+		if _, err := s.Add(Worker, name, s.Config.DatabaseURL, s.Config.Extra[name]); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -32,7 +33,7 @@ func (p *Proxy) Cut(count int) Effect {
 	return effect
 }
 
-// BlackHole keeps everything back in both directions, new connections too, until Heal or Close.
+// BlackHole keeps everything back in both directions, new connections too, until Open, Heal or Close.
 func (p *Proxy) BlackHole() Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +43,24 @@ func (p *Proxy) BlackHole() Effect {
 	return p.met()
 }
 
-// Delay keeps every reply back for a time, and up to jitter longer.
+// Open ends BlackHole: what was kept back goes through.
+func (p *Proxy) Open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hole != nil {
+		close(p.hole)
+		p.hole = nil
+	}
+}
+
+// Look says which connections there are, without touching them.
+func (p *Proxy) Look() Effect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.met()
+}
+
+// Delay keeps every reply back for a time, and up to jitter longer. Zeroes end it.
 func (p *Proxy) Delay(by, jitter time.Duration) Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,6 +123,8 @@ type Trap struct {
 	After *regexp.Regexp
 	// Request loses the request itself, before the server has it. Otherwise the server works it, and its reply is lost.
 	Request bool
+	// Early cuts the connection as soon as the server has the request, and does not wait for the reply.
+	Early bool
 	// Hang leaves the connection open and silent. Otherwise it is cut.
 	Hang bool
 
@@ -119,6 +139,13 @@ func (p *Proxy) Set(trap *Trap) <-chan struct{} {
 	defer p.mu.Unlock()
 	p.traps = append(p.traps, trap)
 	return trap.hit
+}
+
+// Remove forgets a trap that nothing fell into.
+func (p *Proxy) Remove(trap *Trap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.traps = slices.DeleteFunc(p.traps, func(t *Trap) bool { return t == trap })
 }
 
 func (t *Trap) spring() { t.once.Do(func() { close(t.hit) }) }

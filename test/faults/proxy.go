@@ -46,6 +46,7 @@ type Counts struct {
 	Connections          int // accepted
 	Cut                  int
 	NotificationsDropped int
+	HeldBack             int // by a black hole or a delay
 	// Unknown are commits whose outcome the client never heard. UnknownApplied of them took place, UnknownRefused did
 	// not; of the rest the server did not tell either.
 	Unknown, UnknownApplied, UnknownRefused int
@@ -171,6 +172,9 @@ func (p *Proxy) pass(s *session, delayed bool) bool {
 			wait = p.delay + time.Duration(p.random.Int64N(int64(p.jitter)+1))
 		}
 		p.mu.Unlock()
+		if hole != nil || wait > 0 {
+			p.count(func(c *Counts) { c.HeldBack++ })
+		}
 		if hole == nil {
 			if wait > 0 {
 				select {

@@ -220,6 +220,19 @@ func TestACutDuringACommitTellsWhatBecameOfIt(t *testing.T) {
 	require.Equal(t, []int{s.notes(), 1 - s.notes()}, []int{c.UnknownApplied, c.UnknownRefused})
 }
 
+func TestAnEarlyCutHitsARequestAtWork(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	conn := s.connect()
+	hit := s.proxy.Set(&Trap{Early: true})
+	_, err := conn.Exec(s.ctx, "insert into notes select 'a' from pg_sleep(0.05)")
+	require.Error(t, err)
+	<-hit
+	s.eventually("the outcome is known", func() bool { return s.proxy.Counts().Unknown == 1 })
+	c := s.proxy.Counts()
+	require.Equal(t, []int{s.notes(), 1 - s.notes()}, []int{c.UnknownApplied, c.UnknownRefused})
+}
+
 func TestABlackHoleKeepsEverythingBackUntilItHeals(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -236,6 +249,7 @@ func TestABlackHoleKeepsEverythingBackUntilItHeals(t *testing.T) {
 		require.Fail(t, "something came through", "%v", err)
 	case <-ctx.Done():
 	}
+	require.NotZero(t, s.proxy.Counts().HeldBack)
 	s.proxy.Heal()
 	require.NoError(t, <-answered)
 	require.NoError(t, s.connect().Ping(s.ctx))

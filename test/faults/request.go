@@ -13,6 +13,7 @@ type request struct {
 	executes    bool   // it runs something, rather than only preparing it
 	commits     bool   // when it succeeds, something is committed: COMMIT itself, or a statement outside of a transaction
 	swallow     *Trap  // its reply never arrives
+	early       *Trap  // the client is cut as soon as it is sent
 	failed      bool   // the reply told an error, or that the transaction was rolled back
 }
 

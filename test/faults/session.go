@@ -106,6 +106,11 @@ func (s *session) pumpRequests(reader *bufio.Reader) {
 		if _, err := s.server.Write(join(frames)); err != nil {
 			return
 		}
+		if r != nil && r.early != nil {
+			s.cut()
+			r.early.spring()
+			return
+		}
 	}
 }
 
@@ -142,7 +147,11 @@ func (s *session) ask(r *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if trap == nil || !trap.Request {
-		r.swallow = trap
+		if trap != nil && trap.Early {
+			r.early = trap
+		} else {
+			r.swallow = trap
+		}
 		s.asked = append(s.asked, r)
 		return true
 	}
