@@ -79,6 +79,7 @@ func (l *lab) crash(t *testing.T, c crash, allowed []string) {
 	t.Helper()
 	k := l.clean(t)
 	call := c.scenario.Setup(k)
+	watch(k)
 	s := l.open(t, 1, c.way, c.at)
 	_, err := s.Exec(t.Context(), map[bool]string{true: "begin", false: ""}[c.way == "before"])
 	require.NoError(t, err)
@@ -100,6 +101,7 @@ func (l *lab) crash(t *testing.T, c crash, allowed []string) {
 	}
 	heal(k)
 	l.healthy(t, c.String())
+	accounted(t, k, c.String())
 	require.Contains(t, allowed, outcome(k), "%s", c)
 }
 

@@ -39,7 +39,6 @@ type duel struct {
 func newDuel(t *testing.T) *duel {
 	t.Helper()
 	d := &duel{lab: newLab(t)}
-	pairTemplate(d.kit(t))
 	for i := range d.sessions {
 		d.sessions[i] = d.open(t, i+1, "", 0)
 	}
@@ -165,6 +164,7 @@ func (d *duel) meet(t *testing.T, p pair, sch schedule, allowed []string) {
 	what := fmt.Sprintf("%s, the first stops at %d, the second at %d", p, sch.i, sch.j)
 	k := d.clean(t)
 	ops := p.situation.Setup(k)
+	watch(k)
 	d.locks(t, "lock", 0)
 	d.locks(t, "lock", 1)
 	var errs [2]error
@@ -194,6 +194,7 @@ func (d *duel) meet(t *testing.T, p pair, sch schedule, allowed []string) {
 	require.Contains(t, allowed, counted(k), what)
 	heal(k)
 	d.healthy(t, what)
+	accounted(t, k, what)
 }
 
 // schedules of a pair whose operations pass m and n points: some, half of which let the second operation run through while

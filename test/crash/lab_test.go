@@ -95,7 +95,10 @@ func newLab(t *testing.T) *lab {
 	_, err = pool.Exec(t.Context(), strings.Join(batch, ";\n"))
 	require.NoError(t, err)
 	l := &lab{pool: pool}
-	templates(l.kit(t))
+	k := l.kit(t)
+	templates(k)
+	pairTemplate(k)
+	k.Exec(moves)
 	return l
 }
 
