@@ -62,5 +62,11 @@ sdk-typescript: setup ## build and test the TypeScript SDK (needs Node 20 and np
 	cd sdk/typescript && npm ci --no-audit --no-fund --loglevel=error
 	cd sdk/typescript && go run ../../internal/sdkrun npm test
 
+conformance: setup build ## workers of all languages through their paces (ARGS=--markdown: the table of docs/conformance.md)
+	scripts/conformance $(ARGS)
+
+examples: setup build ## run the examples: PGMQ's official JavaScript client, Ruby, bash, HTTP
+	scripts/examples $(ARGS)
+
 sdk-python: setup build ## tests of the Python SDK, with a worker's process and the examples (ARGS="-k transfer")
 	sdk/python/run-tests $(ARGS)

@@ -31,3 +31,11 @@ func checks() []check {
 
 // noLease is why level 1 cannot pass what needs a heartbeat.
 func noLease(why string) map[Level]string { return map[Level]string{LevelPGMQ: why} }
+
+// Names of all checks, in the order of the table.
+func Names() (names []string) {
+	for _, c := range checks() {
+		names = append(names, c.Name)
+	}
+	return names
+}

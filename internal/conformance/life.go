@@ -17,7 +17,7 @@ const forever = 3_600_000
 func lifeChecks() []check {
 	return []check{
 		{Name: "a slow handler keeps its lease", Run: slow,
-			Cannot: noLease("Level 1 has no heartbeats: the visibility timeout has to be longer than the slowest handler.")},
+			Cannot: noLease("At level 1 a heartbeat would be pgmq.set_vt, without a fence: the visibility timeout has to be longer than the slowest handler instead.")},
 		{Name: "cancelling a task ends its handler", Run: cancelled,
 			Cannot: noLease("Level 1 does not hear of cancels and timeouts: the handler runs on, and its result is absorbed.")},
 		{Name: "a step's timeout ends its handler", Run: timedOut,
@@ -33,7 +33,7 @@ func lifeChecks() []check {
 		{Name: "survives the loss of its connections, and loses no result", Alone: true, Run: outage,
 			Cannot: map[Level]string{LevelHTTP: "Level 3 has no connection to the database."}},
 		{Name: "SIGTERM: finishes what is quick, hands back what is slow", Alone: true, Run: handsBack,
-			Cannot: noLease("Level 1 has nothing to hand back with: what is unfinished comes back when its visibility timeout is over.")},
+			Cannot: noLease("At level 1 handing back would be pgmq.set_vt, without a fence: what is unfinished comes back when its visibility timeout is over.")},
 		{Name: "SIGTERM: ends with exit code 0", Alone: true, Run: ends},
 	}
 }
