@@ -101,7 +101,8 @@ const settingsQuery = `
 		'queues', coalesce((select jsonb_object_agg(q.queue, jsonb_strip_nulls(pawl.show_queue_settings(q))) from pawl.queues q
 			where not q.engine), '{}'),
 		'templates', coalesce((select jsonb_object_agg(namespace || '/' || name, jsonb_strip_nulls(jsonb_build_object(
-			'retention', pawl.show_duration(retention), 'stuck_after', stuck_after))) from pawl.template_settings), '{}'))`
+			'retention', pawl.show_duration(retention), 'stuck_after', (select jsonb_object_agg(state,
+				pawl.show_duration(ms::float8 * interval '1 ms')) from jsonb_each_text(stuck_after) e(state, ms))))) from pawl.template_settings), '{}'))`
 
 func readSettings(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row

@@ -20,6 +20,7 @@ burst = 20
 
 [templates."test/diamond"]
 retention = "90d"
+stuck_after = { blocked_by_failures = "4h", waiting_for_retry = "1d12h" }
 
 [engine]
 staged = true
@@ -34,10 +35,11 @@ audit = "91d"
 
 	require.Equal(t, ExitUsage, s.run("config", "apply", file).code)
 	changes := decode[[]settingChange](s, "config", "apply", file, "--reason", "a test")
-	require.Len(t, changes, 5)
+	require.Len(t, changes, 7)
 	require.Contains(t, s.ok("config", "diff", file), "already")
 	shown := s.ok("config", "show")
 	require.Contains(t, shown, `rate_limit = "100/sec"`)
+	require.Contains(t, shown, `waiting_for_retry = "1d12h"`)
 
 	// What is shown can be applied, and changes nothing.
 	o := s.feed(shown, "config", "diff", "-")
