@@ -16,7 +16,7 @@ var disturbances = map[Fault][]string{
 	RepeatResult: {`
 		select count(*) from pawl.steps s, pgmq.send('orchestration_step_results', jsonb_build_object('v', 1, 'task_id', s.task_id, 'step', s.step,
 			'attempt', greatest(1, s.attempt - ($1::bigint % 2)::int), 'status', 'complete', 'result', '{"nonce": "forged"}'::jsonb, 'worker', 'forger')) m
-		where s.task_id in (` + someTasks + `) and s.state in ('complete', 'error', 'cancelled')`},
+		where s.task_id in (` + someTasks + `) and s.attempt > 0 and s.state in ('complete', 'error', 'cancelled')`},
 	RepeatEngine: {`
 		select count(*) from pawl.tasks t, pgmq.send('orchestration_task_finalizations', jsonb_build_object('v', 1, 'task_id', t.task_id, 'reason', 'again')) m
 		where t.task_id in (` + someTasks + `)`, `
@@ -79,9 +79,9 @@ func (f *Fire) copyMessage(ctx context.Context, e Event) (times int, err error) 
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	rows, err := f.stage.Pool.Query(ctx, `
-		with some as (select message, headers from pgmq.q_fire_queue where message ? 'task_id' and not message ? 'garbage'
+		with chosen as (select message, headers from pgmq.q_fire_queue where message ? 'task_id' and not message ? 'garbage'
 			order by md5(msg_id::text || $1::bigint) limit 2)
-		select s.message->>'task_id', s.message->>'step' from some s, lateral pgmq.send('fire_queue', s.message, s.headers) m`, int64(e.Dice>>2))
+		select s.message->>'task_id', s.message->>'step' from chosen s, lateral pgmq.send('fire_queue', s.message, s.headers) m`, int64(e.Dice>>2))
 	if err != nil {
 		return 0, err
 	}

@@ -64,7 +64,10 @@ func (f *Fire) Copied() map[StepName]bool {
 // error says that the harness itself failed.
 func (f *Fire) Run(ctx context.Context, plan *Plan) error {
 	began := time.Now()
-	var struck sync.WaitGroup
+	var struck, kept sync.WaitGroup
+	keeping, stop := context.WithCancel(ctx)
+	defer stop()
+	kept.Go(func() { f.keep(keeping) })
 	var mu sync.Mutex
 	for _, e := range plan.Events {
 		wait(ctx, int(time.Until(began.Add(time.Duration(e.At)*time.Millisecond)).Milliseconds()))
@@ -81,6 +84,8 @@ func (f *Fire) Run(ctx context.Context, plan *Plan) error {
 	}
 	wait(ctx, int(time.Until(began.Add(plan.Duration())).Milliseconds()))
 	struck.Wait()
+	stop()
+	kept.Wait()
 	f.fail(f.stage.Heal())
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,6 +93,20 @@ func (f *Fire) Run(ctx context.Context, plan *Plan) error {
 		return fmt.Errorf("making faults: %w", f.failed[0])
 	}
 	return ctx.Err()
+}
+
+// keep starts processes again that have ended by themselves, as any supervisor does: one that meets a fault while it starts
+// gives up.
+func (f *Fire) keep(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait(ctx, 300)
+		for _, m := range f.stage.Members {
+			if m.Process != nil && !m.Running() && f.reserve(m) {
+				f.fail(m.Start())
+				f.release(m)
+			}
+		}
+	}
 }
 
 // Recover notes, when the load has settled, how long each strike's recovery took.

@@ -125,12 +125,12 @@ func (l *Load) run(ctx context.Context, c *client.Client, random *rand.Rand, eve
 // submit sends one request, as the dice fall: with a key that others have too, twice, to fail, or one to be refused.
 func (l *Load) submit(c *client.Client, random *rand.Rand) *Asked {
 	input := map[string]any{"ms": 1 + random.IntN(40)}
-	if random.IntN(20) == 0 {
-		input["ms"] = 2500 // longer than a lease
-	}
 	request := client.Request{ID: uuid.Must(uuid.NewV7()), Template: Diamond, Input: input}
-	if random.IntN(8) == 0 {
+	switch random.IntN(24) {
+	case 0, 1, 2:
 		request.Template = Fan
+	case 3:
+		request.Template, input["ms"] = Long, 2500
 	}
 	asked := Asked{ID: request.ID}
 	dice, again := random.IntN(100), false
@@ -141,9 +141,9 @@ func (l *Load) submit(c *client.Client, random *rand.Rand) *Asked {
 	case dice < 20:
 		again = true
 	case dice < 30:
-		input["fail"] = 1 + random.IntN(2)
+		input["fail"], input["ms"] = 1+random.IntN(2), 5
 	case dice < 33:
-		asked.Fail, input["fail"], input["permanent"] = true, 1, true
+		asked.Fail, input["fail"], input["permanent"], input["ms"] = true, 1, true, 5
 	case dice < 35:
 		asked.Invalid, request.Template = true, "fire/no_such_template"
 	}

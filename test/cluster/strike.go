@@ -2,7 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pawl-dev/pawl/test/faults"
 )
@@ -148,6 +152,10 @@ func (f *Fire) atWork(ctx context.Context, m *Member) bool {
 func (f *Fire) statement(do func(context.Context, Event) (int, error)) action {
 	return func(ctx context.Context, e Event) (bool, bool) {
 		times, err := do(ctx, e)
+		var pgErr *pgconn.PgError
+		if errors.As(err, &pgErr) && pgErr.Code[:2] == "42" {
+			f.fail(fmt.Errorf("%s: %w", e.Fault, err)) // our own mistake
+		}
 		if err != nil {
 			f.stage.Config.Log.Debug("making a fault", "fault", e.Fault, "error", err) // the server may be away
 			return false, false

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-dev/pawl/workflow"
 )
 
-// Templates of the load: four steps in a diamond, and a fan of ten. Leases are short, so that what dies is delivered again
+// Templates of the load: four steps in a diamond, and a fan of ten, and one long step. Leases are short, so that what dies is delivered again
 // within the minute that a test has; deliveries are many, because the faults take them away by the dozen.
 const templates = `
 namespace: fire
@@ -38,12 +38,19 @@ steps:
   - {name: g, handler: fire.work, needs: [open], lease: 3s, max_deliveries: 500}
   - {name: h, handler: fire.work, needs: [open], lease: 2s, max_deliveries: 500}
   - {name: close, handler: fire.work, needs: [a, b, c, d, e, f, g, h], lease: 2s, max_deliveries: 500}
+---
+namespace: fire
+name: long
+version: "1"
+steps:
+  - {name: only, handler: fire.work, lease: 2s, max_deliveries: 500}
 `
 
 // Templates of the load, by name.
 const (
 	Diamond = "fire/diamond"
 	Fan     = "fire/fan"
+	Long    = "fire/long" // its work takes longer than its lease
 )
 
 // Queue that the steps of the load go through.
