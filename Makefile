@@ -56,7 +56,7 @@ soak: setup build ## run for hours under faults (ARGS="--for 8h")
 clean: ## remove what make built
 	rm -rf bin
 
-.PHONY: sdk-typescript conformance examples
+.PHONY: sdk-typescript conformance throughput examples
 
 sdk-typescript: setup ## build and test the TypeScript SDK (needs Node 20 and npm)
 	cd sdk/typescript && npm ci --no-audit --no-fund --loglevel=error
@@ -64,6 +64,9 @@ sdk-typescript: setup ## build and test the TypeScript SDK (needs Node 20 and np
 
 conformance: setup build ## workers of all languages through their paces (ARGS=--markdown: the table of docs/conformance.md)
 	scripts/conformance $(ARGS)
+
+throughput: setup ## steps per second of one worker process in Go, Python and TypeScript (ARGS="--steps 20000")
+	scripts/throughput $(ARGS)
 
 examples: setup build ## run the examples: PGMQ's official JavaScript client, Ruby, bash, HTTP
 	scripts/examples $(ARGS)

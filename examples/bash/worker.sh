@@ -22,9 +22,19 @@ worker=bash-$HOSTNAME-$$
 # are SQLSTATEs alone, since texts may hold what was sent.
 sql() { psql "$PAWL_DATABASE_URL" -XqAt -F $'\x1f' -v ON_ERROR_STOP=1 -v VERBOSITY=sqlstate; }
 quote() { printf "'%s'" "${1//\'/\'\'}"; }
-string() { sql <<<"select to_jsonb($(quote "$1")::text)"; }
+string() { ask "select to_jsonb($(quote "$1")::text)"; }
+field() { ask "select $(quote "$INPUT")::jsonb->>$(quote "$1")"; }
 
-field() { sql <<<"select $(quote "$INPUT")::jsonb->>$(quote "$1")"; }
+# ask runs a statement without effects; a lost connection is not the handler's failure.
+ask() {
+  local try
+  for try in {1..20}; do
+    sql <<<"$1" 2>/dev/null && return
+    sleep "0.$try"
+  done
+  return 1
+}
+
 fail() { printf '%s\x1f%s\x1f' "$1" "$2"; exit 10; }
 permanent() { printf '%s\x1f%s\x1f' "$1" "$2"; exit 11; }
 reject() { printf '%s\x1f%s\x1f' "$1" "$2"; exit 12; }

@@ -42,12 +42,12 @@ func lifeChecks() []check {
 func slow(ctx context.Context, k *kit) error {
 	ref, err := k.template(ctx, "slow", `
 steps:
-  - {name: run, handler: sleep, queue: QUEUE, lease: 5s}
+  - {name: run, handler: sleep, queue: QUEUE, lease: 8s}
 `)
 	if err != nil {
 		return err
 	}
-	s, err := k.completes(ctx, request{Template: ref, Input: object{"ms": 12_000}}, object{"slept": 12_000})
+	s, err := k.completes(ctx, request{Template: ref, Input: object{"ms": 20_000}}, object{"slept": 20_000})
 	if err == nil && s.Deliveries != 1 {
 		err = fmt.Errorf("it was delivered %d times", s.Deliveries)
 	}
@@ -132,7 +132,7 @@ func crash(ctx context.Context, k *kit) error {
 
 // frozen stops the worker in the middle of a step for longer than its lease; another worker ends the step meanwhile.
 func frozen(ctx context.Context, k *kit) error {
-	task, err := k.submit(ctx, request{Handler: "sleep", Input: object{"ms": 5000}})
+	task, err := k.submit(ctx, request{Handler: "sleep", Input: object{"ms": 8000}})
 	if err != nil {
 		return err
 	}
@@ -145,8 +145,8 @@ func frozen(ctx context.Context, k *kit) error {
 	if err != nil {
 		return err
 	}
-	// When the worker has answered this, it is well; when the 5 s are over its late result has come.
-	for _, r := range []request{{Handler: "echo", Input: 1}, {Handler: "sleep", Input: object{"ms": 6000}}} {
+	// When the worker has answered this, it is well; when the 8 s are over its late result has come.
+	for _, r := range []request{{Handler: "echo", Input: 1}, {Handler: "sleep", Input: object{"ms": 9000}}} {
 		late, err := k.submit(ctx, r)
 		if err == nil {
 			_, err = k.await(ctx, late, "run", "complete")

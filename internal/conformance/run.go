@@ -85,7 +85,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	}
 	k.process, err = newProcess(processConfig{
 		command: config.Command, output: config.Output, log: filepath.Join(dir, "worker.log"), env: append(os.Environ(),
-			"PAWL_DATABASE_URL="+url, "PAWL_URL="+s.URL(), "PAWL_TOKEN="+s.Token(), "PAWL_QUEUE="+Queue, "PAWL_GRACE_SECONDS=3"),
+			"PAWL_DATABASE_URL="+url, "PAWL_URL="+s.URL(), "PAWL_TOKEN="+s.Token(), "PAWL_QUEUE="+Queue, "PAWL_GRACE_SECONDS=6"),
 	})
 	if err != nil {
 		return report, fmt.Errorf("running worker %s: %w", config.Name, err)

@@ -21,10 +21,14 @@ func main() {
 }
 
 func run(command []string) (code int, err error) {
-	if len(command) == 0 {
+	if len(command) == 0 || command[0] == "--durable" && len(command) == 1 {
 		return 2, errors.New("give the command to run, such as `npm test`")
 	}
-	s, err := sandbox.Start(context.Background(), sandbox.Config{})
+	durable := command[0] == "--durable" // for measuring
+	if durable {
+		command = command[1:]
+	}
+	s, err := sandbox.Start(context.Background(), sandbox.Config{Durable: durable})
 	if err != nil {
 		return 1, err
 	}
