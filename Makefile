@@ -28,8 +28,8 @@ test: setup ## go vet and all tests (PACKAGES=./workflow/... for some)
 race: setup ## all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(TEST) -race $(ARGS) $(PACKAGES)
 
-cluster: setup build ## the cluster under fire: processes killed, connections cut
-	$(TEST) -tags cluster -count 1 -v $(ARGS) ./test/cluster/...
+cluster: setup ## several instances on one database: the seeds' scenarios, then under fire (PAWL_SEED=1 PAWL_FIRE=5m)
+	$(TEST) -count 1 -v $(ARGS) ./test/cluster/...
 
 mutants: setup ## deliberate defects, each against the tests that should find it; writes docs/mutants.md (an hour)
 	go run ./internal/testrun go run ./test/mutants $(ARGS)
@@ -50,8 +50,11 @@ bench: setup build ## throughput and latency beside raw PGMQ (two minutes)
 bench-peers: setup build ## the whole table with peers, written to docs/benchmarks.md (half an hour)
 	cd test/bench && go run . -reps 5 -out ../../docs $(ARGS)
 
-soak: setup build ## run for hours under faults (ARGS="--for 8h")
-	bin/pawl soak $(ARGS)
+soak: setup ## a cluster under fire, Postgres included (DURATION=1h SEED=1 ARGS="-out docs/soak.md")
+	go run ./test/soak $(if $(DURATION),-duration $(DURATION)) $(if $(SEED),-seed $(SEED)) $(ARGS)
+
+replay: setup ## the plan of an earlier soak again (PLAN=soak-1.jsonl)
+	go run ./test/soak -plan $(PLAN) $(ARGS)
 
 clean: ## remove what make built
 	rm -rf bin

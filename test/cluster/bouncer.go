@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"time"
@@ -14,6 +15,16 @@ import (
 
 	"github.com/pawl-dev/pawl/test/faults"
 )
+
+// FindBouncer is the path of PgBouncer, or empty when it is not installed.
+func FindBouncer() string {
+	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
 
 // startBouncer runs PgBouncer, pooling transactions, before a proxy. The URL leads through it.
 func startBouncer(ctx context.Context, s *Stage, proxy *faults.Proxy) (*Process, string, error) {

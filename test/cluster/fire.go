@@ -34,9 +34,9 @@ type Strike struct {
 type Fire struct {
 	Strikes []Strike
 
-	stage  *Stage
-	load   *Load
-	server Server // nil: it is spared
+	stage   *Stage
+	history *History
+	server  Server // nil: it is spared
 
 	mu     sync.Mutex
 	copied map[StepName]bool // guarded by mu
@@ -47,8 +47,8 @@ type Fire struct {
 }
 
 // NewFire is a fire that has not begun. Several plans may follow one another in it.
-func (s *Stage) NewFire(load *Load, server Server) *Fire {
-	f := &Fire{stage: s, load: load, server: server, copied: make(map[StepName]bool), busy: make(map[*Member]bool)}
+func (s *Stage) NewFire(history *History, server Server) *Fire {
+	f := &Fire{stage: s, history: history, server: server, copied: make(map[StepName]bool), busy: make(map[*Member]bool)}
 	f.doing = f.actions()
 	return f
 }
@@ -75,7 +75,7 @@ func (f *Fire) Run(ctx context.Context, plan *Plan) error {
 			break
 		}
 		struck.Go(func() {
-			s := Strike{Event: e, at: time.Now(), open: f.load.History.open()}
+			s := Strike{Event: e, at: time.Now(), open: f.history.open()}
 			s.Injected, s.Effective = f.doing[e.Fault](ctx, e)
 			mu.Lock()
 			defer mu.Unlock()
@@ -116,10 +116,10 @@ func (f *Fire) Recover() {
 		if s.seen {
 			continue
 		}
-		if last, all := f.load.History.recovered(s.open); all {
+		if last, all := f.history.recovered(s.open); all {
 			s.Recovered = max(last.Sub(s.at), 0)
 		}
-		if next, any := f.load.History.firstAfter(s.at); any {
+		if next, any := f.history.firstAfter(s.at); any {
 			s.Service = next.Sub(s.at)
 		}
 		s.open, s.seen = nil, true

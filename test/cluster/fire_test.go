@@ -25,7 +25,7 @@ func fireFor(t *testing.T) time.Duration {
 func TestUnderFireNothingIsLostAndNothingIsDoneTwice(t *testing.T) {
 	t.Parallel()
 	duration := fireFor(t)
-	program := bouncer()
+	program := FindBouncer()
 	if program == "" {
 		t.Log("PgBouncer is not installed: no worker is behind it")
 	}
@@ -38,7 +38,7 @@ func TestUnderFireNothingIsLostAndNothingIsDoneTwice(t *testing.T) {
 	}
 	load, err := s.StartLoad(LoadConfig{Seed: plan.Seed, Rate: 12, Open: 100})
 	require.NoError(t, err)
-	fire := s.NewFire(load, nil)
+	fire := s.NewFire(load.History, nil)
 	require.NoError(t, fire.Run(t.Context(), plan))
 	load.Stop()
 

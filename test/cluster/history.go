@@ -176,6 +176,19 @@ func (h *History) firstAfter(at time.Time) (first time.Time, any bool) {
 	return first, any
 }
 
+// EndedSince says whether that many requests sent after a time have ended, and when the last of them did.
+func (h *History) EndedSince(at time.Time, count int) (last time.Time, yes bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, a := range h.order[sort.Search(len(h.order), func(i int) bool { return h.order[i].at.After(at) }):] {
+		if a.ended.After(a.at) {
+			count--
+			last = a.ended
+		}
+	}
+	return last, count <= 0
+}
+
 // facts are what the database knows in the end.
 type facts struct {
 	tasks    map[uuid.UUID]string // states

@@ -53,16 +53,6 @@ func seed(t *testing.T) uint64 {
 	return s
 }
 
-// bouncer is the path of PgBouncer, or empty.
-func bouncer() string {
-	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
 // set sets a stage on a database of the test's own, and prints the ends of the logs when the test fails.
 func set(t *testing.T, config Config) *Stage {
 	t.Helper()
@@ -140,12 +130,15 @@ func rest(t *testing.T, s *Stage, l *Load, copied map[StepName]bool) Verdict {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	var history *History
 	waiting := l
-	if waiting == nil {
+	if l == nil {
 		waiting = &Load{History: NewHistory(), stage: s}
+	} else {
+		history = l.History
 	}
 	require.NoError(t, waiting.Settle(ctx))
-	v, err := s.Judge(ctx, l, copied)
+	v, err := s.Judge(ctx, history, copied)
 	require.NoError(t, err)
 	require.Empty(t, v.Violations)
 	out, err := exec.CommandContext(ctx, programs.Pawl, "doctor", "--at-rest", "--grace", "1ms", "--database-url", s.Config.DatabaseURL).CombinedOutput()

@@ -180,7 +180,7 @@ func TestPoolsOfTwoConnectionsCarryTheLoad(t *testing.T) {
 
 func TestAWorkerBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	program := bouncer()
+	program := FindBouncer()
 	if program == "" {
 		t.Skip("PgBouncer is not installed (apt-get install pgbouncer): nothing was tried behind it")
 	}

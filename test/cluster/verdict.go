@@ -25,8 +25,8 @@ type Verdict struct {
 	UnknownCalls, UnknownHad int            // submits with an unknown outcome, and those of them that had arrived
 }
 
-// Judge looks at everything when nothing happens any more. copied are steps that were sent a second message.
-func (s *Stage) Judge(ctx context.Context, l *Load, copied map[StepName]bool) (Verdict, error) {
+// Judge looks at everything when nothing happens any more. history may be nil, when nobody kept one; copied are steps that were sent a second message.
+func (s *Stage) Judge(ctx context.Context, history *History, copied map[StepName]bool) (Verdict, error) {
 	var v Verdict
 	report, err := doctor.Examine(ctx, s.Pool, doctor.Config{AtRest: true, Grace: -time.Second})
 	if err != nil {
@@ -48,15 +48,15 @@ func (s *Stage) Judge(ctx context.Context, l *Load, copied map[StepName]bool) (V
 	if v.Deadlocks > 0 {
 		v.Violations = append(v.Violations, fmt.Sprintf("there were %d deadlocks", v.Deadlocks))
 	}
-	if err := s.judgeLedger(ctx, &v, copied); err != nil || l == nil {
+	if err := s.judgeLedger(ctx, &v, copied); err != nil || history == nil {
 		return v, err
 	}
 	f, err := s.facts(ctx)
 	if err != nil {
 		return v, err
 	}
-	v.Violations = append(v.Violations, l.History.compare(f)...)
-	v.Calls, v.UnknownHad = l.History.summary(f)
+	v.Violations = append(v.Violations, history.compare(f)...)
+	v.Calls, v.UnknownHad = history.summary(f)
 	v.UnknownCalls = v.Calls["submit "+string(Unknown)]
 	return v, nil
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-dev/pawl/internal/devpg"
+	"github.com/pawl-dev/pawl/test/cluster"
+)
+
+// server is a durable Postgres of our own that is broken and comes back.
+type server struct {
+	config devpg.Config
+	log    *slog.Logger
+
+	mu        sync.Mutex
+	running   *devpg.Server // guarded by mu
+	deadlocks int           // in the logs of ended servers; guarded by mu
+	breaks    int           // guarded by mu
+}
+
+// comeBack is how long a server may take to answer again.
+const comeBack = 2 * time.Minute
+
+func startServer(ctx context.Context, folder string, log *slog.Logger) (*server, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{log: log, config: devpg.Config{Dir: filepath.Join(folder, "postgres"), Port: port, Settings: map[string]string{
+		"deadlock_timeout": "200ms", "log_min_messages": "warning", "shared_buffers": "128MB",
+	}}}
+	s.running, err = devpg.Start(ctx, s.config)
+	return s, err
+}
+
+func freePort(ctx context.Context) (int, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer listener.Close() // only asked for its number
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+func (s *server) url() string { return s.running.URL("postgres") }
+
+// Break breaks the server and waits until it answers again.
+func (s *server) Break(ctx context.Context, how cluster.Fault) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.breaks++
+	switch how {
+	case cluster.KillBackend:
+		return s.killBackend(ctx)
+	case cluster.StopServer:
+		return s.restart(ctx, syscall.SIGQUIT)
+	default:
+		return s.restart(ctx, syscall.SIGKILL)
+	}
+}
+
+// restart ends the server with a signal and starts it anew in the same place.
+func (s *server) restart(ctx context.Context, signal syscall.Signal) error {
+	pid, err := s.pid()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, signal); err != nil {
+		return fmt.Errorf("breaking Postgres: %w", err)
+	}
+	select {
+	case <-s.running.Exited():
+	case <-time.After(comeBack):
+		return errors.New("breaking Postgres: it does not end")
+	}
+	if err := s.readLog(); err != nil {
+		return err
+	}
+	if err := s.running.Stop(); err != nil {
+		return fmt.Errorf("breaking Postgres: %w", err)
+	}
+	deadline := time.Now().Add(comeBack)
+	for { // its last processes may live a little longer, and hold its memory
+		again, err := devpg.Start(ctx, s.config)
+		if err == nil {
+			s.running = again
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return fmt.Errorf("starting Postgres again: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) pid() (int, error) {
+	text, err := os.ReadFile(filepath.Join(s.config.Dir, "data", "postmaster.pid"))
+	if err != nil {
+		return 0, fmt.Errorf("finding Postgres' process: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil {
+		return 0, fmt.Errorf("finding Postgres' process: %w", err)
+	}
+	return pid, nil
+}
+
+// killBackend kills the process of one session: the server ends all sessions and recovers.
+func (s *server) killBackend(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, comeBack)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.url())
+	if err != nil {
+		return fmt.Errorf("killing a backend: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) // the server has ended it
+	var pid int
+	err = conn.QueryRow(ctx, `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
+		order by (state = 'active') desc, random() limit 1`).Scan(&pid)
+	if err != nil {
+		return fmt.Errorf("killing a backend: %w", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("killing a backend: %w", err)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the server to recover: %w", ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+		again, err := pgx.Connect(ctx, s.url())
+		if err == nil {
+			return again.Close(ctx)
+		}
+	}
+}
+
+// readLog looks for deadlocks in the log of a server that has ended, whose statistics are gone.
+func (s *server) readLog() error {
+	text, err := os.ReadFile(s.running.LogFile())
+	if err != nil {
+		return fmt.Errorf("reading the server's log: %w", err)
+	}
+	s.deadlocks += bytes.Count(text, []byte("deadlock detected"))
+	if bytes.Contains(text, []byte("PANIC")) {
+		s.log.Error("postgres panicked", "log", s.running.LogFile())
+	}
+	return nil
+}
+
+// stop ends the server and returns how many deadlocks its logs tell of.
+func (s *server) stop() (deadlocks int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = errors.Join(s.readLog(), s.running.Stop())
+	return s.deadlocks, err
+}
