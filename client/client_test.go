@@ -158,6 +158,43 @@ func TestARequestsIdMakesRepeatingHarmless(t *testing.T) {
 	require.Len(t, list, 1)
 }
 
+func TestADecisionSaysWhichTaskItIs(t *testing.T) {
+	k := newKit(t)
+	k.apply(templates)
+	request := client.Request{ID: messaging.NewRequestID(), Template: "shop/add", Input: sum{1, 2}, Key: "order-1"}
+	first, err := k.client.SubmitAndDecide(k.ctx, request)
+	require.NoError(t, err)
+	require.Equal(t, client.Decision{RequestID: request.ID, TaskID: request.ID}, first)
+	again, err := k.client.SubmitAndDecide(k.ctx, request)
+	require.NoError(t, err)
+	require.Equal(t, client.Decision{RequestID: request.ID, TaskID: request.ID, Attached: true}, again)
+	request.ID = messaging.NewRequestID()
+	other, err := k.client.SubmitAndDecide(k.ctx, request)
+	require.NoError(t, err)
+	require.Equal(t, client.Decision{RequestID: request.ID, TaskID: first.TaskID, Attached: true}, other)
+
+	request.OnDuplicate = messaging.Reject
+	_, err = k.client.SubmitAndDecide(k.ctx, request)
+	var exists *client.TaskAlreadyExistsError
+	require.ErrorAs(t, err, &exists)
+	_, err = k.client.SubmitAndDecide(k.ctx, client.Request{Template: "shop/none"})
+	var invalid *client.InvalidRequestError
+	require.ErrorAs(t, err, &invalid)
+}
+
+func TestADecisionThatDoesNotComeLeavesARequestThatIsSent(t *testing.T) {
+	k := withoutOrchestrator(t)
+	k.apply(templates)
+	ctx, cancel := context.WithTimeout(k.ctx, 50*time.Millisecond)
+	defer cancel()
+	d, err := k.client.SubmitAndDecide(ctx, client.Request{Template: "shop/add", Input: sum{1, 2}})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	if d.RequestID != uuid.Nil { // else there was no time to send it
+		require.Equal(t, uuid.Nil, d.TaskID)
+		require.NotErrorIs(t, err, client.ErrNotFound)
+	}
+}
+
 func TestInvalidRequestsAreTypedErrors(t *testing.T) {
 	k := newKit(t)
 	k.apply(templates)

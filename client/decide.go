@@ -73,6 +73,8 @@ func (h *hub) decide(ctx context.Context, waiting []*waiter) error {
 		w := waiting[ord-1]
 		if err := w.apply(d); err != nil {
 			h.tell(w, answer{err: err})
+		} else if w.decided && w.soon {
+			h.tell(w, answer{})
 		}
 		return nil
 	})
@@ -96,7 +98,7 @@ func (w *waiter) apply(d decision) error {
 	case d.absorbed == attached && d.holderState == "":
 		return ErrResultExpired
 	case d.absorbed == attached:
-		w.task, w.decided = d.holder, true
+		w.task, w.decided, w.attached = d.holder, true, true
 		return nil
 	case d.absorbed != "":
 		return d.refusal(w.request)

@@ -32,11 +32,13 @@ var lookAgain = []time.Duration{minGap, 10 * time.Millisecond, 40 * time.Millise
 type waiter struct {
 	request uuid.UUID // as the caller knows it
 	message int64     // the request's message, when the request's id alone does not say which it was; else 0
+	soon    bool      // the decision is the answer, whose task is then empty
 	answer  chan answer
 
-	// These belong to the hub's goroutine.
-	task    uuid.UUID // whose end is waited for: the request's, or the one that it met
-	decided bool
+	// These belong to the hub's goroutine until it answers.
+	task     uuid.UUID // whose end is waited for: the request's, or the one that it met
+	decided  bool
+	attached bool // the task is not the request's own, or was there before
 }
 
 type answer struct {

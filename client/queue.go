@@ -21,13 +21,15 @@ type Queue struct {
 	// RateLimit in RatePeriod, Burst and MaxConcurrency are its limits, 0 is none.
 	RateLimit, Burst, MaxConcurrency int
 	RatePeriod                       time.Duration
+	Retention                        time.Duration // of finished one-step tasks on the queue, 0 is the default
 }
 
 // Queues returns all queues with their depths, the engine's own last.
 func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 	rows, err := c.pool.Query(ctx, `
 		select q.queue, q.engine, q.paused, m.queue_length, m.queue_visible_length, coalesce(h.held, 0), coalesce(m.oldest_msg_age_sec, 0)::float8,
-			coalesce(q.rate_limit, 0), coalesce(q.burst, 0), coalesce(q.max_concurrency, 0), coalesce(extract(epoch from q.rate_period), 0)::float8
+			coalesce(q.rate_limit, 0), coalesce(q.burst, 0), coalesce(q.max_concurrency, 0), coalesce(extract(epoch from q.rate_period), 0)::float8,
+			coalesce(extract(epoch from q.retention), 0)::float8
 		from pawl.queues q cross join lateral pgmq.metrics(q.queue) m
 		left join (select queue, count(*) as held from pawl.held_steps where released_at is null group by queue) h on h.queue = q.queue
 		order by q.engine, q.queue`)
@@ -35,9 +37,9 @@ func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 		return nil, fmt.Errorf("listing queues: %w", err)
 	}
 	queues, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (q Queue, err error) {
-		var oldest, period float64
-		err = row.Scan(&q.Name, &q.Engine, &q.Paused, &q.Depth, &q.Visible, &q.Held, &oldest, &q.RateLimit, &q.Burst, &q.MaxConcurrency, &period)
-		q.Oldest, q.RatePeriod = seconds(oldest), seconds(period)
+		var oldest, period, retention float64
+		err = row.Scan(&q.Name, &q.Engine, &q.Paused, &q.Depth, &q.Visible, &q.Held, &oldest, &q.RateLimit, &q.Burst, &q.MaxConcurrency, &period, &retention)
+		q.Oldest, q.RatePeriod, q.Retention = seconds(oldest), seconds(period), seconds(retention)
 		return q, err
 	})
 	if err != nil {
@@ -86,7 +88,7 @@ func set[T comparable](named map[string]any, name string, value *T) {
 	}
 }
 
-// PauseQueue keeps new work from a queue until ResumeQueue. What is in it is still worked.
+// PauseQueue starts and hands out nothing of a queue until ResumeQueue. What workers hold already goes on.
 func (c *Client) PauseQueue(ctx context.Context, queue string, by By) (Outcome, error) {
 	return c.command(ctx, `pawl.pause_queue($1::text, $2::text, $3::text)`, queue, by.Actor, by.Reason)
 }

@@ -28,6 +28,28 @@ func (c *Client) Enqueue(ctx context.Context, handler string, input any) (uuid.U
 	return c.Submit(ctx, Request{Handler: handler, Input: input})
 }
 
+// Decision is what became of a request that was not refused.
+type Decision struct {
+	RequestID uuid.UUID
+	// TaskID is that of the request's task: its own, or when it attached the one that holds its key or id.
+	TaskID   uuid.UUID
+	Attached bool
+}
+
+// SubmitAndDecide is Submit, then waits until the engine has decided about the request; a refusal is one of the typed
+// errors. When ctx ends before that, the decision has the request's id alone: it is sent.
+func (c *Client) SubmitAndDecide(ctx context.Context, request Request) (Decision, error) {
+	id, messageID, err := c.send(ctx, request)
+	if err != nil {
+		return Decision{}, err
+	}
+	w := &waiter{request: id, task: id, message: messageID, soon: true}
+	if _, err := c.hub.wait(ctx, w); err != nil {
+		return Decision{RequestID: id}, fmt.Errorf("waiting for the decision about request %s: %w", id, err)
+	}
+	return Decision{RequestID: id, TaskID: w.task, Attached: w.attached}, nil
+}
+
 // SubmitTx sends a request on the caller's transaction: the task comes into being when the transaction commits. A pool or
 // a connection will do as well.
 func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (uuid.UUID, error) {

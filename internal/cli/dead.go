@@ -116,7 +116,7 @@ func (a *app) printDeadLetter(d deadLetter) {
 	a.say("reason       %s", d.Reason)
 	a.say("dead since   %s", when(&d.DeadAt))
 	if d.ReadCount != nil {
-		a.say("read         %d times", *d.ReadCount)
+		a.say("reads        %d", *d.ReadCount)
 	}
 	if d.TaskID != nil {
 		a.say("task         %s %s", *d.TaskID, text(d.Step))

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,127 +15,84 @@ import (
 	"github.com/pawl-dev/pawl/messaging"
 )
 
-// sentRequest is a request on its way: where its outcome will be found.
-type sentRequest struct {
-	id                 uuid.UUID
-	msgID              int64
-	absorbedAt, deadAt int64 // the highest ids before it was sent: what it causes comes after
-}
-
-// decision is what became of a request. Outcome is empty while no orchestrator has looked at it.
+// decision is what became of a request. Outcome is "sent" while no orchestrator has looked at it.
 type decision struct {
 	Outcome   messaging.Outcome `json:"outcome"`
 	RequestID uuid.UUID         `json:"request_id"`
 	TaskID    uuid.UUID         `json:"task_id,omitzero"`
-	Reason    string            `json:"reason,omitempty"`
 }
 
-func send(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID, body []byte) (sentRequest, error) {
-	s := sentRequest{id: id}
-	err := pool.QueryRow(ctx, `select coalesce((select max(absorbed_id) from pawl.absorbed), 0),
-		coalesce((select max(dead_letter_id) from pawl.dead_letters), 0)`).Scan(&s.absorbedAt, &s.deadAt)
-	if err == nil {
-		err = pool.QueryRow(ctx, "select pgmq.send($1, $2::jsonb)", messaging.TaskRequests, string(body)).Scan(&s.msgID)
-	}
-	if err != nil {
-		return s, fmt.Errorf("sending request %s: %w", id, err)
-	}
-	return s, nil
+const sent messaging.Outcome = "sent"
+
+// newClient is a client on the command's pool, which stays open when it is closed.
+func newClient(pool *pgxpool.Pool) (*client.Client, error) {
+	return client.New(client.Config{Pool: pool, Log: slog.New(slog.DiscardHandler)})
 }
 
-// decision waits for what becomes of the request; within 0 is for ever.
-func (s sentRequest) decision(ctx context.Context, pool *pgxpool.Pool, within time.Duration) (decision, error) {
-	deadline := time.Now().Add(within)
-	pause := 5 * time.Millisecond
-	for {
-		d, err := s.look(ctx, pool)
-		if err != nil || d.Outcome != "" || within > 0 && time.Now().After(deadline) {
-			return d, err
-		}
-		if err := rest(ctx, pause); err != nil {
-			return d, fmt.Errorf("waiting for an orchestrator to take request %s: %w", s.id, err)
-		}
-		pause = min(2*pause, 250*time.Millisecond)
+// decide sends a request and waits for what becomes of it; within 0 is for ever.
+func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, within time.Duration) (decision, error) {
+	patience := ctx
+	if within > 0 {
+		var cancel context.CancelFunc
+		patience, cancel = context.WithTimeout(ctx, within)
+		defer cancel()
 	}
-}
-
-// look asks once. The request's message goes away in the transaction that decides it, so a message that is there is not
-// decided, and what is found after it went is its outcome.
-func (s sentRequest) look(ctx context.Context, pool *pgxpool.Pool) (decision, error) {
-	d := decision{RequestID: s.id}
-	var pending, created bool
-	var duplicate, invalid *string
-	var holder *uuid.UUID
-	err := pool.QueryRow(ctx, `
-		select exists (select from pgmq.q_orchestration_task_requests where msg_id = $1), d.reason, a.reason, a.task_id,
-			exists (select from pawl.tasks where task_id = $4)
-		from (values (1)) one(row)
-		left join pawl.dead_letters d on d.dead_letter_id > $2 and d.queue = $5 and d.msg_id = $1
-		left join pawl.absorbed a on a.absorbed_id > $3 and a.queue = $5 and a.msg_id = $1
-		limit 1`, s.msgID, s.deadAt, s.absorbedAt, s.id, messaging.TaskRequests).Scan(&pending, &invalid, &duplicate, &holder, &created)
-	if err != nil {
-		return d, fmt.Errorf("looking for request %s: %w", s.id, err)
-	}
+	d, err := c.SubmitAndDecide(patience, client.Request{
+		ID: r.RequestID, Template: r.Template, Handler: r.Handler, Namespace: r.Namespace, Queue: r.Queue, Input: r.Input, Key: r.Key,
+		OnDuplicate: r.OnDuplicate, Requester: r.Requester, RunAt: r.RunAt, ReplyTo: r.ReplyTo, CorrelationID: r.CorrelationID, Tags: r.Tags,
+	})
 	switch {
-	case pending:
-	case invalid != nil:
-		d.Outcome, d.Reason = messaging.Invalid, *invalid
-	case duplicate != nil && holder != nil:
-		d.TaskID, d.Outcome = *holder, messaging.Attached
-		if *duplicate != "duplicate request" {
-			d.Outcome, d.Reason = messaging.Refused, *duplicate
-		}
-	case created:
-		d.Outcome, d.TaskID = messaging.Created, s.id
+	case err == nil && d.Attached:
+		return decision{Outcome: messaging.Attached, RequestID: d.RequestID, TaskID: d.TaskID}, nil
+	case err == nil:
+		return decision{Outcome: messaging.Created, RequestID: d.RequestID, TaskID: d.TaskID}, nil
+	case patience.Err() != nil && ctx.Err() == nil && d.RequestID != uuid.Nil:
+		return decision{Outcome: sent, RequestID: d.RequestID}, nil
 	}
-	return d, nil
+	return decision{}, refusal(err)
 }
 
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// refusal gives the error of a request that was refused its exit code, and its parts in the words that the engine uses
+// at every door. Other errors stay as they are.
+func refusal(err error) error {
+	var exists *client.TaskAlreadyExistsError
+	var completed *client.TaskAlreadyCompletedError
+	var mismatch *client.TaskInputMismatchError
+	var keyless *client.KeyRequiredError
+	var invalid *client.InvalidRequestError
+	switch {
+	case errors.As(err, &exists):
+		return held("TaskAlreadyExists", exists, exists.TaskID, map[string]any{"status": exists.Status})
+	case errors.As(err, &completed):
+		body := map[string]any{"result": completed.Result}
+		if !completed.CompletedAt.IsZero() {
+			body["completed_at"] = completed.CompletedAt
+		}
+		if completed.Result == nil {
+			body["result"] = json.RawMessage("null")
+		}
+		return held("TaskAlreadyCompleted", completed, completed.TaskID, body)
+	case errors.As(err, &mismatch):
+		return held("TaskInputMismatch", mismatch, mismatch.TaskID, map[string]any{"status": mismatch.Status})
+	case errors.Is(err, client.ErrResultExpired):
+		return &failure{code: ExitRefused, err: fmt.Errorf("ResultExpired: %w", client.ErrResultExpired), body: map[string]any{"error": "ResultExpired"}}
+	case errors.As(err, &keyless):
+		return &failure{code: ExitRefused, err: fmt.Errorf("KeyRequired: %w", keyless), hint: "give one with --key", body: map[string]any{"error": "KeyRequired"}}
+	case errors.As(err, &invalid):
+		return &failure{code: ExitRefused, err: fmt.Errorf("request refused: %w", invalid), hint: "pawl dead list shows it, as a dead letter",
+			body: map[string]any{"error": invalid.Kind, "message": invalid.Message}}
 	}
+	return err
 }
 
-// refusal is the error of a request that met a task, in the words that the engine uses at every door.
-func refusal(ctx context.Context, pool *pgxpool.Pool, d decision, key string) error {
-	body := map[string]any{"error": d.Reason, "existing_execution_id": d.TaskID}
-	name := key
-	if name == "" {
-		name = d.TaskID.String()
-	}
-	message := fmt.Sprintf("Task with ID '%s' exists with another request", name)
-	switch d.Reason {
-	case "TaskAlreadyExists":
-		message = fmt.Sprintf("Task with ID '%s' is already pending/running", name)
-	case "TaskAlreadyCompleted":
-		message = fmt.Sprintf("Task with ID '%s' already completed successfully", name)
-	case "TaskInputMismatch":
-		message = fmt.Sprintf("Task with ID '%s' exists with another input", name)
-	}
-	if t, err := readTask(ctx, pool, d.TaskID); err == nil { // its retention may be over: then only the key is left
-		if d.Reason == "TaskAlreadyCompleted" {
-			body["completed_at"], body["result"] = t.FinalizedAt, t.Result
-		} else {
-			body["status"] = t.Status
-		}
-	}
-	body["message"] = message
-	return &failure{code: ExitRefused, err: fmt.Errorf("%s: %s (task %s)", d.Reason, message, d.TaskID),
-		hint: "pawl task show " + d.TaskID.String(), body: body}
+func held(name string, err error, holder uuid.UUID, body map[string]any) error {
+	body["error"], body["message"], body["existing_execution_id"] = name, err.Error(), holder
+	return &failure{code: ExitRefused, err: fmt.Errorf("%s: %w (task %s)", name, err, holder), hint: "pawl task show " + holder.String(), body: body}
 }
 
 // printDecision tells what became of a request whose end is not waited for.
-func (a *app) printDecision(ctx context.Context, pool *pgxpool.Pool, d decision, key string) error {
-	if a.json && (d.Outcome == messaging.Created || d.Outcome == messaging.Attached || d.Outcome == "") {
-		if d.Outcome == "" {
-			d.Outcome = "sent"
-		}
+func (a *app) printDecision(d decision) error {
+	if a.json {
 		return a.printJSON(d)
 	}
 	switch d.Outcome {
@@ -141,11 +100,6 @@ func (a *app) printDecision(ctx context.Context, pool *pgxpool.Pool, d decision,
 		a.say("created task %s", d.TaskID)
 	case messaging.Attached:
 		a.say("attached to task %s, which holds the key or id already", d.TaskID)
-	case messaging.Refused:
-		return refusal(ctx, pool, d, key)
-	case messaging.Invalid:
-		return &failure{code: ExitRefused, err: fmt.Errorf("request refused: %s", d.Reason), hint: "pawl dead list shows it with its reason",
-			body: map[string]any{"error": "InvalidRequest", "message": d.Reason}}
 	default:
 		a.say("sent request %s; no orchestrator has taken it yet (is one running? pawl dev starts one)", d.RequestID)
 	}
@@ -153,13 +107,11 @@ func (a *app) printDecision(ctx context.Context, pool *pgxpool.Pool, d decision,
 }
 
 // awaitTask waits for the end of the task and prints its result.
-func (a *app) awaitTask(ctx context.Context, pool *pgxpool.Pool, d decision) error {
-	c, err := client.New(client.Config{Pool: pool, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return fmt.Errorf("waiting for task %s: %w", d.TaskID, err)
-	}
-	defer c.Close()
-	if _, err := c.Wait(ctx, d.TaskID); err != nil {
+func (a *app) awaitTask(ctx context.Context, pool *pgxpool.Pool, c *client.Client, d decision) error {
+	if _, err := c.Wait(ctx, d.TaskID); errors.Is(err, context.DeadlineExceeded) {
+		return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
+			hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
+	} else if err != nil {
 		return err
 	}
 	t, err := readTask(ctx, pool, d.TaskID)

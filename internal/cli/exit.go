@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -76,7 +77,7 @@ func classify(err error) *failure {
 	case errors.Is(err, context.Canceled):
 		return &failure{code: ExitFailed, err: err, hint: "Interrupted."}
 	case errors.As(err, &unreachable):
-		return &failure{code: ExitUnavailable, err: err, hint: hintNoDatabase}
+		return &failure{code: ExitUnavailable, err: errors.New(oneByOne(err.Error())), hint: hintNoDatabase}
 	case errors.Is(err, migrate.ErrDatabaseOlder):
 		return &failure{code: ExitUnavailable, err: err, hint: "run: pawl migrate"}
 	case errors.Is(err, migrate.ErrDatabaseNewer):
@@ -91,6 +92,17 @@ func classify(err error) *failure {
 		return &failure{code: ExitNotFound, err: err}
 	}
 	return &failure{code: ExitFailed, err: err}
+}
+
+// oneByOne brings an error of many lines, one for each address that was tried, into one line that says each thing once.
+func oneByOne(message string) string {
+	var lines []string
+	for line := range strings.Lines(message) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
 }
 
 // printFailure tells people in two lines, machines in one object, on the error stream.

@@ -86,7 +86,7 @@ func (a *app) printOutcome(done string, outcome json.RawMessage) error {
 		a.say("nothing changed: it was so already")
 		return nil
 	}
-	for _, said := range []string{"task_id", "step", "index", "queue", "template", "outcome", "status"} {
+	for _, said := range []string{"task_id", "step", "index", "queue", "template", "outcome", "status", "paused"} {
 		delete(fields, said)
 	}
 	details := describe(fields)

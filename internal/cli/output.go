@@ -41,10 +41,18 @@ func (a *app) table(heading []string, rows [][]string, none string) error {
 }
 
 func text(value *string) string {
-	if value == nil || *value == "" {
+	if value == nil {
 		return "-"
 	}
-	return *value
+	return dash(*value)
+}
+
+// dash stands where there is nothing.
+func dash(value string) string {
+	if value == "" {
+		return "-"
+	}
+	return value
 }
 
 func when(t *time.Time) string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -25,31 +24,34 @@ type queueRow struct {
 	Paused         bool     `json:"paused"`
 	Length         int64    `json:"length"`
 	Visible        int64    `json:"visible"`
-	OldestAge      *int     `json:"oldest_age_s"`
+	OldestAge      *float64 `json:"oldest_age_s"` // null: it is empty
 	Held           int64    `json:"held"`
-	RateLimit      *int     `json:"rate_limit,omitempty"`
-	RatePeriod     *float64 `json:"rate_period_s,omitempty"`
-	Burst          *int     `json:"burst,omitempty"`
-	MaxConcurrency *int     `json:"max_concurrency,omitempty"`
-	Retention      *float64 `json:"retention_s,omitempty"`
+	RateLimit      int      `json:"rate_limit,omitempty"`
+	RatePeriod     float64  `json:"rate_period_s,omitempty"`
+	Burst          int      `json:"burst,omitempty"`
+	MaxConcurrency int      `json:"max_concurrency,omitempty"`
+	Retention      float64  `json:"retention_s,omitempty"`
 }
 
 func readQueues(ctx context.Context, pool *pgxpool.Pool) ([]queueRow, error) {
-	rows, err := pool.Query(ctx, `
-		select q.queue, q.engine, q.paused, m.queue_length as length, m.queue_visible_length as visible, m.oldest_msg_age_sec as oldest_age,
-			coalesce(h.held, 0) as held, q.rate_limit, extract(epoch from q.rate_period)::float8 as rate_period, q.burst, q.max_concurrency,
-			extract(epoch from q.retention)::float8 as retention
-		from pawl.queues q cross join lateral pgmq.metrics(q.queue) m
-		left join (select queue, count(*) as held from pawl.held_steps where released_at is null group by queue) h using (queue)
-		order by q.engine, q.queue`)
+	c, err := newClient(pool)
 	if err != nil {
-		return nil, fmt.Errorf("reading queues: %w", err)
+		return nil, err
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[queueRow])
-	if err != nil {
-		return nil, fmt.Errorf("reading queues: %w", err)
+	defer c.Close()
+	queues, err := c.Queues(ctx)
+	list := make([]queueRow, len(queues))
+	for i, q := range queues {
+		list[i] = queueRow{
+			Queue: q.Name, Engine: q.Engine, Paused: q.Paused, Length: q.Depth, Visible: q.Visible, Held: q.Held, RateLimit: q.RateLimit,
+			RatePeriod: q.RatePeriod.Seconds(), Burst: q.Burst, MaxConcurrency: q.MaxConcurrency, Retention: q.Retention.Seconds(),
+		}
+		if q.Depth > 0 {
+			age := q.Oldest.Seconds()
+			list[i].OldestAge = &age
+		}
 	}
-	return list, nil
+	return list, err
 }
 
 func (a *app) queueList() *cobra.Command {
@@ -92,7 +94,7 @@ a limit or a pause keeps back, OLDEST the age of the oldest message.`,
 func (q queueRow) line() []string {
 	oldest := "-"
 	if q.OldestAge != nil {
-		oldest = span(time.Duration(*q.OldestAge) * time.Second)
+		oldest = span(time.Duration(*q.OldestAge * float64(time.Second)))
 	}
 	return []string{q.Queue, fmt.Sprint(q.Visible), fmt.Sprint(q.Length - q.Visible), fmt.Sprint(q.Held), oldest, q.limits()}
 }
@@ -108,15 +110,14 @@ func (q queueRow) limits() string {
 	if q.Paused {
 		add("paused")
 	}
-	if q.RateLimit != nil && q.RatePeriod != nil {
-		period := workflow.FormatDuration(time.Duration(*q.RatePeriod * float64(time.Second)))
-		add("%d per %s", *q.RateLimit, period)
+	if q.RateLimit > 0 {
+		add("%d per %s", q.RateLimit, workflow.FormatDuration(time.Duration(q.RatePeriod*float64(time.Second))))
 	}
-	if q.Burst != nil {
-		add("burst %d", *q.Burst)
+	if q.Burst > 0 {
+		add("burst %d", q.Burst)
 	}
-	if q.MaxConcurrency != nil {
-		add("%d at once", *q.MaxConcurrency)
+	if q.MaxConcurrency > 0 {
+		add("%d at once", q.MaxConcurrency)
 	}
 	if limits == "" {
 		return "-"

@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/messaging"
 )
 
 // Streams of one run of pawl.
@@ -46,12 +49,34 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	}
 	var ran *ranError
 	if !errors.As(err, &ran) { // cobra refused the command line before anything ran
-		printFailure(streams.Err, &failure{code: ExitUsage, err: err, hint: "pawl --help shows the commands, pawl COMMAND --help their flags"}, a.json)
+		printFailure(streams.Err, misused(root, args, err), a.json)
 		return ExitUsage
 	}
 	f := classify(ran.err)
 	printFailure(streams.Err, f, a.json)
 	return f.code
+}
+
+// misused tells how the command that was meant is used.
+func misused(root *cobra.Command, args []string, err error) *failure {
+	hint := "pawl --help shows the commands, pawl COMMAND --help their flags"
+	if c, _, findErr := root.Find(args); findErr == nil && c != root && !c.HasSubCommands() {
+		hint = "usage: " + c.UseLine() + "\n" + hint
+	} else if findErr == nil && c.HasSubCommands() && c != root {
+		if words := c.Flags().Args(); len(words) > 0 {
+			err = fmt.Errorf("%w%s", err, messaging.Suggestion(words[0], names(c)))
+		}
+		hint = c.CommandPath() + " --help shows its commands"
+	}
+	return &failure{code: ExitUsage, err: err, hint: hint}
+}
+
+func names(c *cobra.Command) []string {
+	var list []string
+	for _, sub := range c.Commands() {
+		list = append(list, sub.Name())
+	}
+	return list
 }
 
 // ranError is an error of a command's own run.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -167,29 +166,26 @@ func parseTime(s string) (time.Time, error) {
 }
 
 func (a *app) submit(ctx context.Context, pool *pgxpool.Pool, s submission) error {
-	body, err := json.Marshal(s.request)
-	if err != nil {
-		return fmt.Errorf("writing the request: %w", err)
-	}
-	sent, err := send(ctx, pool, s.request.RequestID, body)
+	c, err := newClient(pool)
 	if err != nil {
 		return err
 	}
-	if s.wait && s.finishIn > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.finishIn)
-		defer cancel()
-	}
+	defer c.Close()
 	decisionIn := s.decisionIn
 	if s.wait {
 		decisionIn = 0
+		if s.finishIn > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, s.finishIn)
+			defer cancel()
+		}
 	}
-	d, err := sent.decision(ctx, pool, decisionIn)
-	if err != nil {
+	d, err := decide(ctx, c, s.request, decisionIn)
+	switch {
+	case err != nil:
 		return err
+	case s.wait:
+		return a.awaitTask(ctx, pool, c, d)
 	}
-	if !s.wait || d.TaskID == uuid.Nil || d.Outcome == messaging.Refused {
-		return a.printDecision(ctx, pool, d, s.request.Key)
-	}
-	return a.awaitTask(ctx, pool, d)
+	return a.printDecision(d)
 }

@@ -67,7 +67,10 @@ func readTasks(ctx context.Context, pool *pgxpool.Pool, where string, args ...an
 	return list, nil
 }
 
-var idPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
+var (
+	idPrefix = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
+	idSuffix = regexp.MustCompile(`^[0-9a-f-]{0,36}$`)
+)
 
 // findTask turns what the user typed into the id of one task.
 func findTask(ctx context.Context, pool *pgxpool.Pool, typed string) (uuid.UUID, error) {
@@ -83,7 +86,8 @@ func findTask(ctx context.Context, pool *pgxpool.Pool, typed string) (uuid.UUID,
 		}
 		return id, nil
 	}
-	if !idPrefix.MatchString(typed) {
+	typed, end, _ := strings.Cut(typed, "…") // as watch shows ids: 01a2011a…2a12
+	if !idPrefix.MatchString(typed) || !idSuffix.MatchString(end) {
 		return uuid.Nil, usagef("task %q: a task is named by its id or at least the first 4 characters of it", typed)
 	}
 	const least, most = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -92,20 +96,31 @@ func findTask(ctx context.Context, pool *pgxpool.Pool, typed string) (uuid.UUID,
 	if errors.Join(lowErr, highErr) != nil {
 		return uuid.Nil, usagef("task %q: that is not the beginning of a task id", typed)
 	}
-	rows, err := pool.Query(ctx, "select task_id from pawl.tasks where task_id between $1 and $2 limit 2", low, high)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("looking for task %s: %w", typed, err)
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	list, err := readTasks(ctx, pool, "where t.task_id between $1 and $2 and t.task_id::text like '%' || $3 order by t.task_id desc limit 6", low, high, end)
 	switch {
 	case err != nil:
-		return uuid.Nil, fmt.Errorf("looking for task %s: %w", typed, err)
-	case len(ids) == 0:
+		return uuid.Nil, err
+	case len(list) == 0:
 		return uuid.Nil, notFoundf(hint, "there is no task whose id begins with %s", typed)
-	case len(ids) > 1:
-		return uuid.Nil, usagef("several tasks have ids that begin with %s: give more of it", typed)
+	case len(list) > 1:
+		return uuid.Nil, ambiguous(typed, list)
 	}
-	return ids[0], nil
+	return uuid.Parse(list[0].TaskID)
+}
+
+// ambiguous shows what the beginning of an id may mean: ids begin with the time, so tasks of one minute look alike.
+func ambiguous(typed string, list []taskRow) error {
+	hint := "Give more of it:"
+	for _, t := range list[:min(5, len(list))] {
+		hint += fmt.Sprintf("\n%s  %s  %s", t.TaskID, t.Template, t.State)
+		if t.Key != nil {
+			hint += "  key " + *t.Key
+		}
+	}
+	if len(list) > 5 {
+		hint += "\n…"
+	}
+	return &failure{code: ExitUsage, err: fmt.Errorf("several tasks have ids that begin with %s", typed), hint: hint}
 }
 
 // taskDetail is everything `task show` tells about a task itself.
@@ -130,10 +145,11 @@ type stepRow struct {
 	Handler    string          `json:"handler"`
 	Queue      string          `json:"queue"`
 	Attempt    int             `json:"attempt"`
+	Failures   int             `json:"failures"`
 	Deliveries int             `json:"deliveries"`
-	Worker     *string         `json:"worker,omitempty"`
+	Worker     string          `json:"worker,omitempty"`
 	Since      time.Time       `json:"state_since"`
-	DueAt      *time.Time      `json:"due_at,omitempty"`
+	DueAt      time.Time       `json:"due_at,omitzero"`
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      json.RawMessage `json:"error,omitempty"`
 }
@@ -150,15 +166,23 @@ func readTask(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) (taskDetail
 	} else if err != nil {
 		return t, fmt.Errorf("reading task %s: %w", id, err)
 	}
-	rows, err = pool.Query(ctx, `select s.step, s.index, s.state::text as state, s.handler, s.queue, s.attempt, s.deliveries, s.worker,
-		s.state_since as since, s.due_at, s.result, s.error
-		from pawl.steps s left join pawl.template_steps d using (template_id, step)
-		where s.task_id = $1 order by d.position nulls last, s.step, s.index`, id)
+	t.StepRows, err = readSteps(ctx, pool, id)
+	return t, err
+}
+
+func readSteps(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) ([]stepRow, error) {
+	c, err := newClient(pool)
 	if err != nil {
-		return t, fmt.Errorf("reading the steps of task %s: %w", id, err)
+		return nil, err
 	}
-	if t.StepRows, err = pgx.CollectRows(rows, pgx.RowToStructByName[stepRow]); err != nil {
-		return t, fmt.Errorf("reading the steps of task %s: %w", id, err)
+	defer c.Close()
+	steps, err := c.Steps(ctx, id)
+	list := make([]stepRow, len(steps))
+	for i, s := range steps {
+		list[i] = stepRow{
+			Step: s.Name, Index: s.Index, State: s.State, Handler: s.Handler, Queue: s.Queue, Attempt: s.Attempt, Failures: s.Failures,
+			Deliveries: s.Deliveries, Worker: s.Worker, Since: s.StateSince, DueAt: s.DueAt, Result: s.Result, Error: s.Error,
+		}
 	}
-	return t, nil
+	return list, err
 }

@@ -61,11 +61,7 @@ func (a *app) printExplanation(e explanation) {
 	a.say("task %s  %s", e.TaskID, e.Template)
 	a.say("%s for %s: %s", e.State, span(max(0, time.Since(e.Since))), e.Why)
 	for _, s := range e.Steps {
-		name := s.Step
-		if s.Index > 0 {
-			name = fmt.Sprintf("%s[%d]", s.Step, s.Index)
-		}
-		line := fmt.Sprintf("\n%s  %s for %s", name, s.State, span(max(0, time.Since(s.Since))))
+		line := fmt.Sprintf("\n%s  %s for %s", stepName(s.Step, s.Index), s.State, span(max(0, time.Since(s.Since))))
 		if s.Attempt > 1 {
 			line += fmt.Sprintf(", attempt %d", s.Attempt)
 		}

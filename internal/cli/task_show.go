@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 )
@@ -47,7 +46,7 @@ func (a *app) taskShow() *cobra.Command {
 func (a *app) printTask(t taskDetail) error {
 	a.say("task       %s", t.TaskID)
 	a.say("template   %s", t.Template)
-	a.say("state      %s, %d of %d steps done, %s", t.State, t.Steps-t.Open, t.Steps, t.took())
+	a.say("state      %s, %d of %d steps ended, %s", t.State, t.Steps-t.Open, t.Steps, t.took())
 	for _, field := range []struct {
 		name  string
 		value *string
@@ -78,38 +77,57 @@ func (a *app) printTask(t taskDetail) error {
 	a.say("")
 	lines := make([][]string, len(t.StepRows))
 	for i, s := range t.StepRows {
-		name := s.Step
-		if s.Index > 0 {
-			name = fmt.Sprintf("%s[%d]", s.Step, s.Index)
-		}
-		lines[i] = []string{name, s.State, fmt.Sprint(s.Attempt), fmt.Sprint(s.Deliveries), s.Queue, text(s.Worker), clip(errorMessage(s.Error), 60)}
+		lines[i] = []string{stepName(s.Step, s.Index), s.State, fmt.Sprint(s.Attempt), fmt.Sprint(s.Deliveries), s.Queue, dash(s.Worker), clip(errorMessage(s.Error), 60)}
 	}
 	return a.table([]string{"STEP", "STATE", "ATTEMPT", "DELIVERIES", "QUEUE", "WORKER", "ERROR"}, lines, "No steps yet.")
 }
 
+// errorMessage is the error of a step or task in one line.
 func errorMessage(raw json.RawMessage) string {
-	var e struct{ Type, Error, Message string }
+	var e struct{ Step, Type, Error, Message string }
 	if len(raw) == 0 || json.Unmarshal(raw, &e) != nil {
 		return "-"
 	}
 	if e.Type == "" {
 		e.Type = e.Error
 	}
-	return e.Type + ": " + e.Message
+	line := e.Type + ": " + e.Message
+	if e.Step != "" {
+		line = "step " + e.Step + ": " + line
+	}
+	return line
 }
 
 type historyRow struct {
-	At       time.Time `json:"at"`
-	Step     *string   `json:"step,omitempty"`
-	Index    *int      `json:"index,omitempty"`
-	From     *string   `json:"from,omitempty"`
-	To       string    `json:"to"`
-	Event    string    `json:"event"`
-	Revision int       `json:"revision"`
-	Attempt  *int      `json:"attempt,omitempty"`
-	Delivery *int      `json:"delivery,omitempty"`
-	Actor    *string   `json:"actor,omitempty"`
-	Reason   *string   `json:"reason,omitempty"`
+	At        time.Time `json:"at"`
+	Step      string    `json:"step,omitempty"`
+	Index     int       `json:"index,omitempty"`
+	From      string    `json:"from,omitempty"`
+	To        string    `json:"to"`
+	Event     string    `json:"event"`
+	Revision  int       `json:"revision"`
+	Attempt   int       `json:"attempt,omitempty"`
+	Delivery  int       `json:"delivery,omitempty"`
+	Processor string    `json:"processor,omitempty"`
+	Actor     string    `json:"actor,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+func readHistory(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) ([]historyRow, error) {
+	c, err := newClient(pool)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	history, err := c.History(ctx, id)
+	list := make([]historyRow, len(history))
+	for i, t := range history {
+		list[i] = historyRow{
+			At: t.At, Step: t.Step, Index: t.Index, From: t.From, To: t.To, Event: t.Event, Revision: t.Revision,
+			Attempt: t.Attempt, Delivery: t.Delivery, Processor: t.Processor, Actor: t.Actor, Reason: t.Reason,
+		}
+	}
+	return list, err
 }
 
 func (a *app) taskHistory() *cobra.Command {
@@ -120,16 +138,9 @@ func (a *app) taskHistory() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				rows, err := pool.Query(ctx, `select at, step, index, from_state as from, to_state as to, event, revision, attempt, delivery, actor, reason
-					from pawl.audit where task_id = $1
-					  and at >= (select requested_at from pawl.tasks where task_id = $1) - interval '1 hour'
-					order by at, xid, step nulls first, index, revision`, id)
+				list, err := readHistory(ctx, pool, id)
 				if err != nil {
-					return fmt.Errorf("reading the history of task %s: %w", id, err)
-				}
-				list, err := pgx.CollectRows(rows, pgx.RowToStructByName[historyRow])
-				if err != nil {
-					return fmt.Errorf("reading the history of task %s: %w", id, err)
+					return err
 				}
 				if a.json {
 					return a.printJSON(list)
@@ -144,24 +155,29 @@ func (a *app) printHistory(list []historyRow) error {
 	lines := make([][]string, len(list))
 	for i, h := range list {
 		name := "(task)"
-		if h.Step != nil {
-			name = *h.Step
-			if h.Index != nil && *h.Index > 0 {
-				name = fmt.Sprintf("%s[%d]", *h.Step, *h.Index)
-			}
+		if h.Step != "" {
+			name = stepName(h.Step, h.Index)
 		}
 		attempt := ""
-		if h.Attempt != nil {
-			attempt = fmt.Sprint(*h.Attempt)
-			if h.Delivery != nil && *h.Delivery > 0 {
-				attempt = fmt.Sprintf("%d.%d", *h.Attempt, *h.Delivery)
-			}
+		if h.Attempt > 0 {
+			attempt = fmt.Sprint(h.Attempt)
 		}
-		by := ""
-		if h.Actor != nil {
-			by = *h.Actor + ": " + text(h.Reason)
+		if h.Delivery > 0 {
+			attempt = fmt.Sprintf("%d.%d", h.Attempt, h.Delivery)
 		}
-		lines[i] = []string{h.At.Local().Format("15:04:05.000"), name, text(h.From) + " → " + h.To, h.Event, attempt, by}
+		by := h.Processor
+		if h.Actor != "" {
+			by = h.Actor + ": " + h.Reason
+		}
+		lines[i] = []string{h.At.Local().Format("15:04:05.000"), name, dash(h.From) + " → " + h.To, h.Event, attempt, by}
 	}
 	return a.table([]string{"AT", "STEP", "TRANSITION", "EVENT", "ATTEMPT", "BY"}, lines, "No history: the audit's retention is over.")
+}
+
+// stepName is NAME, or NAME[INDEX] of a later one of its name.
+func stepName(name string, index int) string {
+	if index > 0 {
+		return fmt.Sprintf("%s[%d]", name, index)
+	}
+	return name
 }

@@ -56,7 +56,7 @@ func TestTaskIsFoundByTheBeginningOfItsID(t *testing.T) {
 		code int
 		says string
 	}{
-		"0190aaaa":                             {ExitUsage, "give more"},
+		"0190aaaa":                             {ExitUsage, "Give more"},
 		"0191":                                 {ExitNotFound, "no task"},
 		"0190aaaa-0000-7000-8000-000000000009": {ExitNotFound, "pawl task list"},
 		"xyz":                                  {ExitUsage, "first 4 characters"},

@@ -25,7 +25,12 @@ func (a *app) taskWait() *cobra.Command {
 				defer cancel()
 			}
 			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				return a.awaitTask(ctx, pool, decision{TaskID: id})
+				c, err := newClient(pool)
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				return a.awaitTask(ctx, pool, c, decision{TaskID: id})
 			})
 		}),
 	}

@@ -212,9 +212,27 @@ func findTemplate(ctx context.Context, pool *pgxpool.Pool, r ref) (templateRow, 
 		if r.version != "" {
 			name += "@" + r.version
 		}
-		return t, notFoundf("pawl template list shows what there is", "no template %s is applied", name)
+		names, err := templateNames(ctx, pool, r)
+		if err != nil {
+			return t, err
+		}
+		return t, notFoundf("pawl template list shows what there is", "no template %s is applied%s", name, messaging.Suggestion(name, names))
 	}
 	return t, err
+}
+
+// templateNames are what the user may have meant: all names, with a version if there was one.
+func templateNames(ctx context.Context, pool *pgxpool.Pool, r ref) ([]string, error) {
+	rows, err := pool.Query(ctx, `select distinct namespace || '/' || name || case when $1 then '@' || version else '' end from pawl.templates where not adhoc`,
+		r.version != "")
+	if err != nil {
+		return nil, fmt.Errorf("reading the names of templates: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("reading the names of templates: %w", err)
+	}
+	return names, nil
 }
 
 func (a *app) printTemplate(t templateRow) error {
