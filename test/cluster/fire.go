@@ -38,10 +38,10 @@ type Fire struct {
 	history *History
 	server  Server // nil: it is spared
 
+	down   sync.Mutex // held while the server is broken
 	mu     sync.Mutex
 	copied map[StepName]bool // guarded by mu
 	busy   map[*Member]bool  // guarded by mu: a process whose fault lasts
-	down   bool              // guarded by mu: the server's fault lasts
 	failed []error           // guarded by mu
 	doing  map[Fault]func(context.Context, Event) (injected, effective bool)
 }

@@ -151,6 +151,7 @@ func (r Report) Print(w io.Writer) {
 	}
 	row("tasks", "%d (%s)", v.Tasks, list(v.States))
 	row("steps", "%d, in %d attempts, %d calls of handlers", v.Steps, v.Attempts, v.Handled)
+	row("calls by worker", "%s", list(v.HandledBy))
 	row("faults", "%d injected, %d effective, of %d kinds", injected, effective, len(r.Faults))
 	row("commits with an unknown outcome", "%d: %d had taken place, %d had not, %d died with the server", r.Proxies.Unknown,
 		r.Proxies.UnknownApplied, r.Proxies.UnknownRefused, r.Proxies.Unknown-r.Proxies.UnknownApplied-r.Proxies.UnknownRefused)

@@ -173,23 +173,21 @@ func (f *Fire) killBouncer(_ context.Context, _ Event) (bool, bool) {
 	return killed, killed
 }
 
-// breakServer breaks Postgres, unless it is broken.
+// breakServer breaks Postgres, when it is whole again.
 func (f *Fire) breakServer(ctx context.Context, e Event) (bool, bool) {
-	f.mu.Lock()
-	skip := f.down || f.server == nil
-	f.down = true
-	f.mu.Unlock()
-	if skip {
+	if f.server == nil {
 		return false, false
 	}
-	busy := 0
-	for _, m := range f.stage.Members {
-		busy += m.Proxy.Look().Busy
+	f.down.Lock()
+	defer f.down.Unlock()
+	busy := false
+	for try := 0; try < 20*tries && !busy && ctx.Err() == nil; try++ {
+		for _, m := range f.stage.Members {
+			busy = busy || m.Proxy.Look().Busy > 0
+		}
+		wait(ctx, 1)
 	}
 	err := f.server.Break(ctx, e.Fault)
 	f.fail(err)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.down = false
-	return err == nil, busy > 0
+	return err == nil, busy
 }

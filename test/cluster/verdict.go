@@ -21,6 +21,7 @@ type Verdict struct {
 	DeadLetters              map[string]int // by reason
 	Repairs, Deadlocks       int
 	Handled                  int            // calls of handlers, by the ledger
+	HandledBy                map[string]int // of each worker
 	Calls                    map[string]int // of clients, by operation and outcome
 	UnknownCalls, UnknownHad int            // submits with an unknown outcome, and those of them that had arrived
 }
@@ -66,9 +67,11 @@ func (s *Stage) judgeLedger(ctx context.Context, v *Verdict, copied map[StepName
 	if err != nil {
 		return err
 	}
+	v.HandledBy = make(map[string]int)
 	for _, e := range entries {
 		if e.What == "start" {
 			v.Handled++
+			v.HandledBy[e.Worker]++
 		}
 	}
 	rows, err := s.Pool.Query(ctx, `select task_id::text, step, state::text, attempt, coalesce(result->>'nonce', '') from pawl.steps where handler = 'fire.work'`)

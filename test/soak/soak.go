@@ -227,7 +227,7 @@ func (s *soak) report(ctx context.Context, v cluster.Verdict) (ok bool, err erro
 	r.Extra = []string{
 		fmt.Sprintf("crashes of Postgres: %d", s.server.breaks),
 		fmt.Sprintf("rounds: %d, each settled and examined; %d with all but one orchestrator and one worker broken", len(s.plans), s.cores),
-		"workers: " + strings.Join(s.workers(), ", "),
+		"PgBouncer: " + s.bounced(),
 	}
 	fmt.Fprintln(s.out)
 	r.Print(s.out)
@@ -244,14 +244,11 @@ func (s *soak) report(ctx context.Context, v cluster.Verdict) (ok bool, err erro
 	return !r.Failed(), file.Close()
 }
 
-func (s *soak) workers() (names []string) {
-	for _, m := range s.stage.Of(cluster.Worker) {
-		names = append(names, m.Name)
+func (s *soak) bounced() string {
+	if s.stage.Bouncer == nil {
+		return "not installed"
 	}
-	if s.stage.Bouncer != nil {
-		names = append(names, "the second Go worker behind PgBouncer")
-	}
-	return names
+	return "before the second Go worker"
 }
 
 // commit of the source, marked when something was changed since.
