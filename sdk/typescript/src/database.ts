@@ -88,7 +88,7 @@ export function explain(problem: unknown): string {
     case "42P01":
       return `${text}: the database lacks Pawl's functions, or an earlier version made them: run \`pawl migrate\``;
     case "42501":
-      return `${text}: grant the role the queue`;
+      return `${text}: the owner grants a queue with: select pawl.grant_queue(role, queue)`;
   }
   const hint = (problem as { hint?: unknown } | null)?.hint;
   return typeof hint === "string" && hint ? `${text}: ${hint}` : text;
