@@ -6,10 +6,10 @@ PACKAGES ?= ./...
 # Packages share one Postgres and the machine: two at a time.
 TEST := go run ./internal/testrun go test -p 2 -timeout 20m
 
-.PHONY: help setup build demo test race cluster mutants lint fmt generate bench bench-peers soak clean sdk-python
+.PHONY: help setup build demo test race cluster mutants lint fmt generate bench bench-peers bench-growth soak clean sdk-python
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## put Postgres and PGMQ on this machine (every target does it when they are missing)
 	@scripts/setup
@@ -44,11 +44,14 @@ fmt: ## format the Go files
 generate: ## write what is derived: transitions, schemas, the functions' number
 	go generate $(PACKAGES)
 
-bench: setup build ## throughput and latency beside raw PGMQ (two minutes)
+bench: setup build ## throughput and latency beside raw PGMQ, and the change since docs/benchmarks.csv (two minutes)
 	cd test/bench && go run . -short $(ARGS)
 
-bench-peers: setup build ## the whole table with peers, written to docs/benchmarks.md (half an hour)
-	cd test/bench && go run . -reps 5 -out ../../docs $(ARGS)
+bench-peers: setup build ## the whole table with peers, written to docs/benchmarks.md (an hour and a half; needs Node 20)
+	cd test/bench && go run . -reps 5 -rates 1,10,100,max -out ../../docs $(ARGS)
+
+bench-growth: setup build ## Pawl in a full database, written to docs/growth.md (ARGS="-hold 5m -steady 1h")
+	cd test/bench && go run . -growth -reps 5 -out ../../docs $(ARGS)
 
 soak: setup ## a cluster under fire, Postgres included (DURATION=1h SEED=1 ARGS="-out docs/soak.md")
 	go run ./test/soak $(if $(DURATION),-duration $(DURATION)) $(if $(SEED),-seed $(SEED)) $(ARGS)

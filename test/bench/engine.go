@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,6 +15,8 @@ type work struct {
 	Batch         int    // of submits, and of claims where the engine has such a thing
 	Orchestrators int
 	Staged        bool
+	InFlight      int  // handlers at once in one worker, each returning within 2 ms; 0: as the batch, and they return at once
+	Keys          bool // every task has an identity key
 }
 
 // steps of one task of a shape.
@@ -21,11 +24,19 @@ func (w work) steps() int {
 	return map[string]int{"single": 1, "chain": 4, "diamond": 4, "fan20": 22, "fan1000": 1002, "chain500": 500}[w.Shape]
 }
 
+// plain work asks for nothing that only Pawl has.
+func (w work) plain() bool {
+	return w.Orchestrators == baseWork().Orchestrators && !w.Staged && !w.Keys
+}
+
+// line of steps: what a plain job queue can do by enqueueing the successor.
+func (w work) line() bool { return w.Shape == "single" || w.Shape == "chain" || w.Shape == "chain500" }
+
 // engine is one of those compared. Every method is called from one goroutine.
 type engine interface {
-	// Name in tables, with its version.
+	// Name in tables.
 	Name() string
-	// Can tells whether the engine has a way to do this work; why not is a few words.
+	// Can tells whether the engine has a way to do this work; why not is a few words, none when nobody would ask.
 	Can(w work) (why string, can bool)
 	// Open prepares an empty database and starts orchestrators and workers.
 	Open(ctx context.Context, pool *pgxpool.Pool, w work) error
@@ -33,17 +44,33 @@ type engine interface {
 	Run(ctx context.Context, n int) error
 	// One submits one task on the idle engine and waits for its result.
 	One(ctx context.Context) error
-	// PIDs of processes of its own besides this one, for their CPU time.
+	// PIDs of processes of its own besides this one, for their CPU time and memory.
 	PIDs() []int
 	// Close stops what Open started.
 	Close(ctx context.Context) error
 }
 
+// handlerPause is the moment that a handler takes when handlers shall return one by one.
+func handlerPause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(rand.Int64N(int64(2 * time.Millisecond)))):
+	}
+}
+
 // untilTrue polls a query that gives one boolean.
 func untilTrue(ctx context.Context, pool *pgxpool.Pool, query string, args ...any) error {
-	for {
+	return until(ctx, func() (bool, error) {
 		var done bool
-		if err := pool.QueryRow(ctx, query, args...).Scan(&done); err != nil || done {
+		err := pool.QueryRow(ctx, query, args...).Scan(&done)
+		return done, err
+	})
+}
+
+// until asks every 5 ms.
+func until(ctx context.Context, ask func() (bool, error)) error {
+	for {
+		if done, err := ask(); err != nil || done {
 			return err
 		}
 		select {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -9,6 +10,7 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -17,11 +19,15 @@ import (
 
 // options of the command.
 type options struct {
-	short     bool
-	reps      int
-	seconds   float64
-	only, out string
-	idle      int
+	short       bool
+	reps        int
+	seconds     float64
+	only, out   string
+	idle        int
+	rates       string
+	rateSeconds float64
+	growth      bool
+	growing     growthOptions
 }
 
 func main() {
@@ -29,9 +35,15 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "the short version: Pawl and raw PGMQ, under three minutes")
 	flag.IntVar(&o.reps, "reps", 3, "interleaved rounds of each cell")
 	flag.Float64Var(&o.seconds, "seconds", 2, "length of one run")
-	flag.StringVar(&o.only, "only", "", "regular expression over 'ENGINE | CELL'")
-	flag.StringVar(&o.out, "out", "", "folder for benchmarks.md, benchmarks.csv and the plot; default: none are written")
+	flag.StringVar(&o.only, "only", "", "regular expression over 'ENGINE | CELL'; also 'Pawl | submits …', 'ENGINE | rates'")
+	flag.StringVar(&o.out, "out", "", "folder for benchmarks.md, benchmarks.csv and the plot, or growth.md; default: none are written")
 	flag.IntVar(&o.idle, "idle", 100, "tasks one at a time for the latency; 0: none")
+	flag.StringVar(&o.rates, "rates", "", "latency while tasks come at these rates, as in 1,10,100,max; default: not measured")
+	flag.Float64Var(&o.rateSeconds, "rate-seconds", 30, "length of each of -rates")
+	flag.BoolVar(&o.growth, "growth", false, "instead: Pawl in a database that holds much")
+	flag.DurationVar(&o.growing.hold, "hold", 10*time.Second, "with -growth: how long a transaction is held open")
+	flag.DurationVar(&o.growing.steady, "steady", 10*time.Second, "with -growth: how long the load lasts before bloat is measured")
+	flag.Float64Var(&o.growing.scale, "scale", 1, "with -growth: fill with this share of 10⁵ and 10⁶ tasks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -41,11 +53,15 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
+	rates, err := parseRates(o.rates)
+	if err != nil {
+		return err
+	}
 	server, err := devpg.Start(ctx, devpg.Config{Settings: settings()})
 	if err != nil {
 		return err
 	}
-	defer server.Stop()
+	defer func() { _ = server.Stop() }()
 	admin, err := pgxpool.New(ctx, server.URL("postgres"))
 	if err != nil {
 		return err
@@ -58,13 +74,28 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("reading -only: %w", err)
 		}
 	}
+	if o.growth {
+		return b.growth(ctx, o)
+	}
 	engines := []engine{&pawlEngine{}}
 	if !o.short {
 		engines = append(engines, peers()...)
 	}
 	cells := plan(o.short)
-	limit := cell{group: "limit", label: "messages, batch 100", work: work{Shape: "single", Batch: 100}}
-	for rep := range o.reps {
+	err = errors.Join(b.all(ctx, o, engines, cells), b.underLoad(ctx, rates, o.rateSeconds))
+	if err == nil && o.out != "" {
+		err = b.write(ctx, o.out, engines, cells)
+	}
+	b.table(os.Stdout, engines, cells)
+	b.more(os.Stdout)
+	b.change(ctx, os.Stdout, cells)
+	fmt.Printf("ratio_to_pgmq_bound=%s\n", b.ratio())
+	return err
+}
+
+// all runs every cell of every engine, in turns, then the idle latencies.
+func (b *bench) all(ctx context.Context, o options, engines []engine, cells []cell) error {
+	for rep := range b.reps {
 		if err := b.round(ctx, &rawPGMQ{}, limit, rep+1); err != nil {
 			return err
 		}
@@ -75,27 +106,24 @@ func run(ctx context.Context, o options) error {
 				}
 			}
 		}
-	}
-	if o.idle > 0 {
-		for _, c := range cells[:3] { // chain, diamond, single
-			for _, e := range engines {
-				if err := b.idle(ctx, e, c, o.idle); err != nil {
-					return err
-				}
-			}
+		if o.short {
+			continue
 		}
-	}
-	if o.out != "" {
-		if err := b.write(ctx, o.out, engines, cells); err != nil {
+		if err := b.submit(ctx, rep+1); err != nil {
 			return err
 		}
 	}
-	b.table(os.Stdout, engines, cells)
-	ratio := b.median("Pawl", "diamond", func(f figures) float64 { return f.StepsPerSecond }) /
-		(b.median((&rawPGMQ{}).Name(), limit.label, func(f figures) float64 { return f.StepsPerSecond }) / 2)
-	fmt.Printf("ratio_to_pgmq_bound=%.2f\n", ratio)
+	for _, c := range cells[:3] { // chain, diamond, single
+		for _, e := range engines {
+			if err := b.idle(ctx, e, c, o.idle); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
 // peers are the engines beside Pawl.
-func peers() []engine { return []engine{&riverEngine{}, &riverEngine{exact: true}} }
+func peers() []engine {
+	return append([]engine{&riverEngine{}, &riverEngine{exact: true}}, npmPeers()...)
+}

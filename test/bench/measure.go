@@ -6,9 +6,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,6 +18,9 @@ type figures struct {
 	PostgresMicros float64 // CPU of all server processes
 	ClientMicros   float64 // CPU of this process and of the engine's own
 	WALBytes       float64
+	Commits        float64 // transactions that the engine committed, statements of their own among them
+	PostgresMB     float64 // memory of the server's processes after the run, shared pages counted once
+	ClientMB       float64 // memory of the engine's processes, this one too when the engine works in it
 	Foreign        float64 // cores that everybody else used meanwhile
 }
 
@@ -30,8 +30,6 @@ type usage struct {
 	postgres, clients, machine float64 // CPU seconds
 	wal                        float64
 }
-
-const ticksPerSecond = 100 // USER_HZ on every Linux that Go runs on
 
 func measureUsage(ctx context.Context, pool *pgxpool.Pool, postmaster int, pids []int) (usage, error) {
 	u := usage{at: time.Now(), postgres: treeSeconds(postmaster), clients: ownSeconds(), machine: machineSeconds()}
@@ -54,65 +52,28 @@ func (u usage) since(before usage, tasks, steps int) figures {
 	}
 }
 
-// treeSeconds sums the server's processes; the postmaster's own count includes backends that have ended.
-func treeSeconds(postmaster int) float64 {
-	total := processSeconds(postmaster, true)
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || pid == postmaster {
-			continue
-		}
-		if f := statFields(pid); len(f) > 1 && f[1] == strconv.Itoa(postmaster) {
-			total += processSeconds(pid, false)
-		}
+// memory of the server and of an engine's processes now, in MB.
+func memory(postmaster int, e engine) (server, clients float64) {
+	for _, pid := range e.PIDs() {
+		clients += processMB(pid, "status", "VmRSS:")
 	}
-	return total
+	if _, apart := e.(*peerEngine); !apart {
+		clients += processMB(os.Getpid(), "status", "VmRSS:")
+	}
+	return treeMB(postmaster), clients
 }
 
-// statFields are those after the command's name: state, ppid, …
-func statFields(pid int) []string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// commits of a database since it was made. A session's count arrives when the session ends, so they all have to.
+func (b *bench) commits(ctx context.Context, pool *pgxpool.Pool) (float64, error) {
+	name := pool.Config().ConnConfig.Database
+	pool.Reset()
+	err := untilTrue(ctx, b.admin, `select not exists (select from pg_stat_activity where datname = $1 and backend_type = 'client backend')`, name)
 	if err != nil {
-		return nil
+		return 0, fmt.Errorf("waiting for the sessions of %s to end: %w", name, err)
 	}
-	_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')'):]), " ")
-	return strings.Fields(rest)
-}
-
-func processSeconds(pid int, withChildren bool) float64 {
-	f := statFields(pid)
-	if len(f) < 15 {
-		return 0
-	}
-	last := 13
-	if withChildren {
-		last = 15
-	}
-	var ticks float64
-	for _, s := range f[11:last] {
-		v, _ := strconv.ParseFloat(s, 64)
-		ticks += v
-	}
-	return ticks / ticksPerSecond
-}
-
-func ownSeconds() float64 {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano()).Seconds()
-}
-
-func machineSeconds() float64 {
-	b, _ := os.ReadFile("/proc/stat")
-	line, _, _ := strings.Cut(string(b), "\n")
-	var ticks float64
-	for i, s := range strings.Fields(line)[1:] {
-		if v, err := strconv.ParseFloat(s, 64); err == nil && i != 3 && i != 4 { // not idle, not waiting
-			ticks += v
-		}
-	}
-	return ticks / ticksPerSecond
+	var commits float64
+	err = b.admin.QueryRow(ctx, "select xact_commit::float8 from pg_stat_database where datname = $1", name).Scan(&commits)
+	return commits, err
 }
 
 // median of values; NaN when there are none.

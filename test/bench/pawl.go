@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/client"
@@ -31,8 +31,10 @@ type pawlEngine struct {
 	workers       []*worker.Worker
 	orchestrators []*exec.Cmd
 	handled       atomic.Int64
+	submitOnly    bool // no workers: only tasks are made
 }
 
+// pawlWorkers at the base case: the second claims while the first reports.
 const pawlWorkers = 2
 
 func (e *pawlEngine) Name() string            { return "Pawl" }
@@ -47,21 +49,18 @@ func (e *pawlEngine) PIDs() []int {
 }
 
 func (e *pawlEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) error {
-	e.pool, e.work, e.workers, e.orchestrators = pool, w, nil, nil
+	e.pool, e.work, e.client, e.workers, e.orchestrators = pool, w, nil, nil, nil
 	if err := installPawl(ctx, pool); err != nil {
 		return err
 	}
 	if _, err := pool.Exec(ctx, "update pawl.engine_settings set staged = $1", w.Staged); err != nil {
 		return err
 	}
-	templates, err := workflow.ParseTemplates("bench.yaml", templateOf(w))
-	if err != nil {
-		return err
-	}
+	var err error
 	if e.client, err = client.New(client.Config{Pool: pool}); err != nil {
 		return err
 	}
-	if _, err := e.client.ApplyTemplates(ctx, templates...); err != nil {
+	if err := e.apply(ctx, templateOf("work", w.Shape, "bench_queue")); err != nil {
 		return err
 	}
 	for range w.Orchestrators {
@@ -69,12 +68,27 @@ func (e *pawlEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) error
 			return err
 		}
 	}
+	switch {
+	case e.submitOnly:
+		return nil
+	case w.InFlight > 0:
+		return e.startWorker(ctx, w.InFlight)
+	}
 	for range pawlWorkers {
-		if err := e.startWorker(ctx); err != nil {
+		if err := e.startWorker(ctx, w.Batch); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (e *pawlEngine) apply(ctx context.Context, template []byte) error {
+	templates, err := workflow.ParseTemplates("bench.yaml", template)
+	if err != nil {
+		return err
+	}
+	_, err = e.client.ApplyTemplates(ctx, templates...)
+	return err
 }
 
 // installPawl migrates a database: PGMQ and Pawl.
@@ -85,13 +99,19 @@ func installPawl(ctx context.Context, pool *pgxpool.Pool) error {
 	})
 }
 
-func (e *pawlEngine) startWorker(ctx context.Context) error {
-	w, err := worker.New(worker.Config{Pool: e.pool, Queues: []worker.Queue{{Name: "bench_queue", Concurrency: max(1, e.work.Batch)}},
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+// quiet logs what should not happen.
+var quiet = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+
+func (e *pawlEngine) startWorker(ctx context.Context, concurrency int) error {
+	w, err := worker.New(worker.Config{Pool: e.pool, Queues: []worker.Queue{{Name: "bench_queue", Concurrency: concurrency}}, Log: quiet})
 	if err != nil {
 		return err
 	}
-	worker.Handle(w, "bench.noop", func(context.Context, worker.Step[json.RawMessage]) (map[string]any, error) {
+	paused := e.work.InFlight > 0
+	worker.Handle(w, "bench.noop", func(ctx context.Context, _ worker.Step[json.RawMessage]) (map[string]any, error) {
+		if paused {
+			handlerPause(ctx)
+		}
 		e.handled.Add(1)
 		return map[string]any{"ok": true}, nil
 	})
@@ -119,15 +139,17 @@ func (e *pawlEngine) startOrchestrator(ctx context.Context) error {
 
 func (e *pawlEngine) Run(ctx context.Context, n int) error {
 	e.handled.Store(0)
-	input := map[string]any{"text": payload(e.work.Payload)}
-	for sent := 0; sent < n; sent += e.work.Batch {
-		requests := make([]client.Request, min(e.work.Batch, n-sent))
+	ids := make([]uuid.UUID, 0, n)
+	for len(ids) < n {
+		requests := make([]client.Request, min(e.work.Batch, n-len(ids)))
 		for i := range requests {
-			requests[i] = client.Request{Template: "bench/work", Input: input}
+			requests[i] = e.request()
 		}
-		if _, err := e.client.SubmitMany(ctx, requests); err != nil {
+		sent, err := e.client.SubmitMany(ctx, requests)
+		if err != nil {
 			return err
 		}
+		ids = append(ids, sent...)
 	}
 	for e.handled.Load() < int64(n*e.work.steps()) {
 		select {
@@ -136,11 +158,26 @@ func (e *pawlEngine) Run(ctx context.Context, n int) error {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	return untilTrue(ctx, e.pool, "select not exists (select from pawl.tasks where finalized_at is null)")
+	for part := range slices.Chunk(ids, 1000) { // by their ids, for the database may hold a million others
+		err := untilTrue(ctx, e.pool, `select count(*) = $2 from pawl.tasks where task_id = any ($1) and finalized_at is not null`, part, len(part))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+func (e *pawlEngine) request() client.Request {
+	r := client.Request{Template: "bench/work", Input: map[string]any{"text": payload(e.work.Payload)}}
+	if e.work.Keys {
+		r.Key = uuid.NewString()
+	}
+	return r
+}
+
+// One may be called from any number of goroutines, too.
 func (e *pawlEngine) One(ctx context.Context) error {
-	id, err := e.client.Submit(ctx, client.Request{Template: "bench/work", Input: map[string]any{"text": payload(e.work.Payload)}})
+	id, err := e.client.Submit(ctx, e.request())
 	if err != nil {
 		return err
 	}
@@ -156,41 +193,10 @@ func (e *pawlEngine) Close(ctx context.Context) error {
 	for _, o := range e.orchestrators {
 		errs = append(errs, o.Process.Signal(syscall.SIGTERM), o.Wait())
 	}
-	e.client.Close()
+	if e.client != nil {
+		e.client.Close()
+	}
 	return errors.Join(errs...)
-}
-
-// templateOf writes the template of a shape.
-func templateOf(w work) []byte {
-	var b bytes.Buffer
-	b.WriteString("namespace: bench\nname: work\nsteps:\n")
-	add := func(name, needs string) {
-		b.WriteString("  - {name: " + name + ", handler: bench.noop, queue: bench_queue, needs: [" + needs + "]}\n")
-	}
-	switch w.Shape {
-	case "single":
-		add("a", "")
-	case "diamond":
-		add("a", "")
-		add("b", "a")
-		add("c", "a")
-		add("d", "b, c")
-	case "chain", "chain500":
-		add("s0", "")
-		for i := 1; i < w.steps(); i++ {
-			add("s"+strconv.Itoa(i), "s"+strconv.Itoa(i-1))
-		}
-	default: // a fan: one, many, one
-		add("first", "")
-		var all []byte
-		for i := range w.steps() - 2 {
-			name := "s" + strconv.Itoa(i)
-			add(name, "first")
-			all = append(append(all, name...), ", "...)
-		}
-		add("last", string(bytes.TrimSuffix(all, []byte(", "))))
-	}
-	return b.Bytes()
 }
 
 // orchestratorBinary is PAWL_ORCHESTRATOR, else what `make build` leaves in bin.

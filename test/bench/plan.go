@@ -4,7 +4,7 @@ import "fmt"
 
 // cell is one row of the table: an engine doing some work.
 type cell struct {
-	group string // what varies: base, shape, batch, payload, orchestrators, staged, idle
+	group string // what varies: shape, batch, payload, orchestrators, staged, one by one
 	label string
 	work  work
 }
@@ -38,6 +38,10 @@ func plan(short bool) []cell {
 		add("orchestrators", fmt.Sprintf("diamond, %d orchestrators", n), func(w *work) { w.Orchestrators = n })
 	}
 	add("staged", "diamond, every hop through its queue", func(w *work) { w.Staged = true })
+	for _, shape := range []string{"single", "chain", "diamond"} {
+		add("one by one", shape+", 32 in flight that return one by one", func(w *work) { w.Shape, w.InFlight = shape, 32 })
+	}
+	add("one by one", "single, 32 in flight that return one by one, with keys", func(w *work) { w.Shape, w.InFlight, w.Keys = "single", 32, true })
 	return cells
 }
 

@@ -18,13 +18,19 @@ type rawPGMQ struct {
 
 const rawClients = 2
 
+// limit is the cell that everything is compared with.
+var (
+	limit  = cell{group: "limit", label: "messages, batch 100, 2 connections", work: work{Shape: "single", Batch: 100}}
+	rawKey = key(&rawPGMQ{}, limit)
+)
+
 func (r *rawPGMQ) Name() string              { return "raw PGMQ 1.11.1" }
 func (r *rawPGMQ) Can(w work) (string, bool) { return "messages only", w.Shape == "single" }
 func (r *rawPGMQ) PIDs() []int               { return nil }
 
 func (r *rawPGMQ) Open(ctx context.Context, pool *pgxpool.Pool, w work) error {
 	r.pool, r.batch = pool, w.Batch
-	if err := installPawl(ctx, pool); err != nil { // for PGMQ; Pawl does not know the queue
+	if err := installPGMQ(ctx, pool); err != nil {
 		return err
 	}
 	_, err := pool.Exec(ctx, "select pgmq.create('raw')")

@@ -2,52 +2,79 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/pgmqsql"
 )
 
 // table prints medians, one line for each engine and cell.
 func (b *bench) table(w io.Writer, engines []engine, cells []cell) {
-	raw := (&rawPGMQ{}).Name()
-	fmt.Fprintf(w, "| work | engine | steps/s [min..max] | tasks/s | Postgres us/step | ours us/step | WAL B/step | idle p50/p99 ms |\n")
-	fmt.Fprintf(w, "| --- | --- | --: | --: | --: | --: | --: | --: |\n")
-	fmt.Fprintf(w, "| messages, batch 100, 2 connections | %s | %s | | %s | %s | %s | |\n", raw, b.span(raw+" | messages, batch 100"),
-		b.number(raw+" | messages, batch 100", func(f figures) float64 { return f.PostgresMicros }),
-		b.number(raw+" | messages, batch 100", func(f figures) float64 { return f.ClientMicros }),
-		b.number(raw+" | messages, batch 100", func(f figures) float64 { return f.WALBytes }))
+	fmt.Fprint(w, `| work | engine | steps/s [min..max] | tasks/s | Postgres us/step | ours us/step | WAL B/step | commits/step | MB Postgres / ours | idle p50 / p99 ms |
+| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |
+`)
+	b.row(w, limit.label, key(&rawPGMQ{}, limit))
 	for _, c := range cells {
 		for _, e := range engines {
-			k := key(e, c)
-			if why, no := b.missing[k]; no {
-				fmt.Fprintf(w, "| %s | %s | — (%s) | | | | | |\n", c.label, e.Name(), why)
+			if why, no := b.missing[key(e, c)]; no && why != "" {
+				fmt.Fprintf(w, "| %s | %s | — (%s) |\n", c.label, e.Name(), why)
 				continue
 			}
-			if len(b.results[k]) == 0 && len(b.latency[k]) == 0 {
-				continue
-			}
-			idle := ""
-			if l := b.latency[k]; len(l) > 0 {
-				idle = fmt.Sprintf("%.1f / %.1f", median(l), quantile(l, 0.99))
-			}
-			fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", c.label, e.Name(), b.span(k),
-				b.number(k, func(f figures) float64 { return f.TasksPerSecond }), b.number(k, func(f figures) float64 { return f.PostgresMicros }),
-				b.number(k, func(f figures) float64 { return f.ClientMicros }), b.number(k, func(f figures) float64 { return f.WALBytes }), idle)
+			b.row(w, c.label, key(e, c))
 		}
 	}
 }
 
+func (b *bench) row(w io.Writer, label, k string) {
+	if len(b.results[k]) == 0 && len(b.latency[k]) == 0 {
+		return
+	}
+	engine, _, _ := strings.Cut(k, " | ")
+	idle := ""
+	if l := b.latency[k]; len(l) > 0 {
+		idle = fmt.Sprintf("%.1f / %.1f", median(l), quantile(l, 0.99))
+	}
+	number := func(of func(figures) float64) string { return b.number(k, of) }
+	fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %s / %s | %s |\n", label, engine, b.span(k),
+		number(func(f figures) float64 { return f.TasksPerSecond }), number(func(f figures) float64 { return f.PostgresMicros }),
+		number(func(f figures) float64 { return f.ClientMicros }), number(func(f figures) float64 { return f.WALBytes }),
+		fmt.Sprintf("%.2f", b.median(k, func(f figures) float64 { return f.Commits })),
+		number(func(f figures) float64 { return f.PostgresMB }), number(func(f figures) float64 { return f.ClientMB }), idle)
+}
+
+// more prints what is no cell: submits, and latency under load.
+func (b *bench) more(w io.Writer) {
+	var rows strings.Builder
+	for _, how := range submits {
+		name := "Pawl | " + how.label
+		if len(b.results[name+created]) > 0 {
+			tasks := func(f figures) float64 { return f.TasksPerSecond }
+			fmt.Fprintf(&rows, "| %s | %s | %s |\n", how.label, b.number(name+acknowledged, tasks), b.number(name+created, tasks))
+		}
+	}
+	if rows.Len() > 0 {
+		fmt.Fprintf(w, "\n| submitting | acknowledged/s | tasks created/s |\n| --- | --: | --: |\n%s", rows.String())
+	}
+	if len(b.rates) > 0 {
+		fmt.Fprint(w, "\n"+rateHeader)
+	}
+	for _, r := range b.rates {
+		fmt.Fprintln(w, r.row())
+	}
+}
+
 func (b *bench) number(k string, of func(figures) float64) string {
-	engine, label, _ := strings.Cut(k, " | ")
-	v := b.median(engine, label, of)
+	v := b.median(k, of)
 	if math.IsNaN(v) {
 		return ""
 	}
@@ -86,22 +113,22 @@ func (b *bench) write(ctx context.Context, folder string, engines []engine, cell
 		return err
 	}
 	var page strings.Builder
-	commit, _ := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
-	var version string
-	_ = b.admin.QueryRow(ctx, "select split_part(version(), ' on ', 1)").Scan(&version)
 	fmt.Fprintf(&page, `# Benchmarks
 
-Printed by a command on %s, commit %s: %s, PGMQ 1.11.1, %s, %d cores shared by Postgres, orchestrators, workers and
-submitters, everything durable (fsync, synchronous_commit, full_page_writes on), audit and fences on, handlers that do nothing.
+Printed by `+"`make bench-peers`"+` on %s.
 
-Read ratios, not absolute figures: engines take turns in one run, %d rounds of about %.0f s each, medians, least and greatest in
-brackets. "ours" is the CPU of everything that is not Postgres: workers, orchestrators and the submitting program. A step is complete when its
-completion is durable. raw PGMQ is messages sent, read and deleted with PGMQ's own functions; an engine's bound is half of it.
+%s Everything is durable, with audit and fences on; handlers do nothing unless a row says otherwise.
+
+Read ratios, not absolute figures: engines take turns in one run, %d rounds of about %g s each, medians, least and greatest in
+brackets. "ours" is all that is not Postgres: workers, orchestrators and the submitting program. A step is complete when its
+completion is durable. Commits count statements that are their own transaction, too. raw PGMQ is messages sent, read and
+deleted with PGMQ's own functions; an engine's bound is half of it: %s of the bound for Pawl's diamond. Peers: %s.
 
 ![steps per second](benchmarks.svg)
 
-`, time.Now().UTC().Format("2006-01-02"), strings.TrimSpace(string(commit)), version, runtime.Version(), runtime.NumCPU(), b.reps, b.seconds)
+`, time.Now().UTC().Format("2006-01-02"), b.machine(ctx), b.reps, b.seconds, b.ratio(), versions())
 	b.table(&page, engines, cells)
+	b.more(&page)
 	notes, err := os.ReadFile("notes.md")
 	if err == nil {
 		page.WriteString("\n")
@@ -110,58 +137,26 @@ completion is durable. raw PGMQ is messages sent, read and deleted with PGMQ's o
 	return os.WriteFile(filepath.Join(folder, "benchmarks.md"), []byte(page.String()), 0o644)
 }
 
-func (b *bench) writeCSV(path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
+// machine in a sentence: where and with what this was measured.
+func (b *bench) machine(ctx context.Context) string {
+	commit, _ := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	var version string
+	_ = b.admin.QueryRow(ctx, "select split_part(version(), ' on ', 1)").Scan(&version)
+	var set []string
+	for _, name := range slices.Sorted(maps.Keys(settings())) {
+		set = append(set, name+"="+settings()[name])
 	}
-	w := csv.NewWriter(file)
-	rows := [][]string{{"engine", "work", "round", "steps_per_second", "tasks_per_second", "postgres_us_per_step", "client_us_per_step", "wal_bytes_per_step", "foreign_cores"}}
-	for k, fs := range b.results {
-		engine, label, _ := strings.Cut(k, " | ")
-		for i, f := range fs {
-			row := []string{engine, label, strconv.Itoa(i + 1)}
-			for _, v := range []float64{f.StepsPerSecond, f.TasksPerSecond, f.PostgresMicros, f.ClientMicros, f.WALBytes, f.Foreign} {
-				row = append(row, strconv.FormatFloat(v, 'f', 2, 64))
-			}
-			rows = append(rows, row)
-		}
-	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	return file.Close()
+	return fmt.Sprintf("Commit %s, %s, PGMQ %s, %s, %d cores (%s) that Postgres, orchestrators, workers and submitters share; %s.",
+		strings.TrimSpace(string(commit)), version, pgmqsql.Version, runtime.Version(), runtime.NumCPU(), processor(), strings.Join(set, ", "))
 }
 
-// plot draws horizontal bars of steps per second.
-func (b *bench) plot(engines []engine, cells []cell) string {
-	type bar struct {
-		label string
-		value float64
-		own   bool
-	}
-	var bars []bar
-	most := 1.0
-	for _, c := range cells {
-		for _, e := range engines {
-			v := b.median(e.Name(), c.label, func(f figures) float64 { return f.StepsPerSecond })
-			if !math.IsNaN(v) {
-				bars = append(bars, bar{c.label + " — " + e.Name(), v, e.Name() == "Pawl"})
-				most = max(most, v)
-			}
+// processor's name, as Linux says it.
+func processor() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
 		}
 	}
-	var s strings.Builder
-	height := 22*len(bars) + 20
-	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" width="860" height="%d" font-family="sans-serif" font-size="12">`, height)
-	for i, bar := range bars {
-		y, color := 10+22*i, "#b8c0cc"
-		if bar.own {
-			color = "#2f6f9f"
-		}
-		fmt.Fprintf(&s, `<text x="300" y="%d" text-anchor="end">%s</text><rect x="310" y="%d" width="%.0f" height="16" fill="%s"/><text x="%.0f" y="%d">%s</text>`,
-			y+13, bar.label, y, bar.value/most*450, color, 316+bar.value/most*450, y+13, grouped(bar.value))
-	}
-	s.WriteString("</svg>\n")
-	return s.String()
+	return runtime.GOARCH
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,11 +25,16 @@ type riverEngine struct {
 	client *river.Client[pgx.Tx]
 	w      work
 	ended  atomic.Int64
+
+	numbers atomic.Int64
+	waiting sync.Map // number of a task → channel closed when its last job is complete and durable
+	stop    func()
 }
 
 type riverArgs struct {
-	Left int    `json:"left"`
-	Text string `json:"text"`
+	Left   int    `json:"left"`
+	Number int64  `json:"number,omitempty"` // of a task that somebody waits for
+	Text   string `json:"text"`
 }
 
 func (riverArgs) Kind() string { return "step" }
@@ -38,7 +46,10 @@ type riverWorker struct {
 
 func (w *riverWorker) Work(ctx context.Context, job *river.Job[riverArgs]) error {
 	e := w.engine
-	next := riverArgs{Left: job.Args.Left - 1, Text: job.Args.Text}
+	if e.w.InFlight > 0 {
+		handlerPause(ctx)
+	}
+	next := riverArgs{Left: job.Args.Left - 1, Number: job.Args.Number, Text: job.Args.Text}
 	if e.exact {
 		err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
 			if next.Left > 0 {
@@ -71,13 +82,16 @@ func (e *riverEngine) Name() string {
 }
 
 func (e *riverEngine) Can(w work) (string, bool) {
-	return "no DAG", w.Shape == "single" || w.Shape == "chain" || w.Shape == "chain500"
+	if !w.plain() {
+		return "", false
+	}
+	return "no DAG", w.line()
 }
 
 func (e *riverEngine) PIDs() []int { return nil }
 
 func (e *riverEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) error {
-	e.pool, e.w = pool, w
+	e.pool, e.w, e.stop = pool, w, nil
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return err
@@ -88,7 +102,7 @@ func (e *riverEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) erro
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &riverWorker{engine: e})
 	e.client, err = river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: max(200, w.Batch)}},
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: cmp.Or(w.InFlight, max(200, w.Batch))}},
 		Workers:           workers,
 		FetchCooldown:     2 * time.Millisecond,
 		FetchPollInterval: 20 * time.Millisecond,
@@ -97,7 +111,23 @@ func (e *riverEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) erro
 	if err != nil {
 		return err
 	}
+	var events <-chan *river.Event
+	events, e.stop = e.client.SubscribeConfig(&river.SubscribeConfig{Kinds: []river.EventKind{river.EventKindJobCompleted}, ChanSize: 100_000})
+	go e.listen(events)
 	return e.client.Start(ctx)
+}
+
+// listen wakes those who wait for a task. River sends the event when the completion is durable.
+func (e *riverEngine) listen(events <-chan *river.Event) {
+	for event := range events {
+		var args riverArgs
+		if json.Unmarshal(event.Job.EncodedArgs, &args) != nil || args.Left > 1 || args.Number == 0 {
+			continue
+		}
+		if done, waited := e.waiting.LoadAndDelete(args.Number); waited {
+			close(done.(chan struct{}))
+		}
+	}
 }
 
 func (e *riverEngine) Run(ctx context.Context, n int) error {
@@ -122,6 +152,26 @@ func (e *riverEngine) Run(ctx context.Context, n int) error {
 	return untilTrue(ctx, e.pool, "select not exists (select from river_job where finalized_at is null)")
 }
 
-func (e *riverEngine) One(ctx context.Context) error { return e.Run(ctx, 1) }
+// One may be called from any number of goroutines, too.
+func (e *riverEngine) One(ctx context.Context) error {
+	number, done := e.numbers.Add(1), make(chan struct{})
+	e.waiting.Store(number, done)
+	if _, err := e.client.Insert(ctx, riverArgs{Left: e.w.steps(), Number: number, Text: payload(e.w.Payload)}, nil); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-done:
+		return nil
+	}
+}
 
-func (e *riverEngine) Close(ctx context.Context) error { return e.client.Stop(ctx) }
+func (e *riverEngine) Close(ctx context.Context) error {
+	if e.stop == nil { // it did not open
+		return nil
+	}
+	err := e.client.Stop(ctx)
+	e.stop()
+	return err
+}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"os"
 	"regexp"
 	"time"
@@ -15,15 +15,15 @@ import (
 
 // bench holds what all runs share.
 type bench struct {
-	server   *devpg.Server
-	admin    *pgxpool.Pool
-	reps     int
-	seconds  float64
-	only     *regexp.Regexp
-	results  map[string][]figures // by engine/label
-	latency  map[string][]float64 // milliseconds, by engine/label
-	missing  map[string]string    // by engine/label: why there is no figure
-	versions map[string]string
+	server  *devpg.Server
+	admin   *pgxpool.Pool
+	reps    int
+	seconds float64
+	only    *regexp.Regexp
+	results map[string][]figures // by engine | label
+	latency map[string][]float64 // milliseconds, by engine | label
+	missing map[string]string    // by engine | label: why there is no figure
+	rates   []rateResult
 }
 
 // settings of the server: durable, the same for all.
@@ -37,99 +37,187 @@ func settings() map[string]string {
 
 func key(e engine, c cell) string { return e.Name() + " | " + c.label }
 
+// wanted tells whether -only names it.
+func (b *bench) wanted(name string) bool { return b.only == nil || b.only.MatchString(name) }
+
 // round runs one cell once for one engine.
 func (b *bench) round(ctx context.Context, e engine, c cell, rep int) error {
-	why, can := e.Can(c.work)
-	if !can {
+	if !b.wanted(key(e, c)) {
+		return nil
+	}
+	if why, can := e.Can(c.work); !can {
 		b.missing[key(e, c)] = why
 		return nil
 	}
-	if b.only != nil && !b.only.MatchString(key(e, c)) {
-		return nil
+	f, err := b.measured(ctx, e, c)
+	if err != nil {
+		return b.excused(ctx, e, c, err)
 	}
-	return b.fresh(ctx, func(pool *pgxpool.Pool) error {
-		if err := e.Open(ctx, pool, c.work); err != nil {
-			return fmt.Errorf("opening %s: %w", e.Name(), err)
-		}
-		defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
-		f, err := b.load(ctx, e, pool, c.work)
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w", e.Name(), c.label, err)
-		}
-		b.results[key(e, c)] = append(b.results[key(e, c)], f)
-		fmt.Fprintf(os.Stderr, "%d  %-45s %9.0f steps/s  %6.0f us pg  %5.0f us client  %6.0f B wal  %.2f foreign\n",
-			rep, key(e, c), f.StepsPerSecond, f.PostgresMicros, f.ClientMicros, f.WALBytes, f.Foreign)
-		return nil
-	})
+	b.results[key(e, c)] = append(b.results[key(e, c)], f)
+	fmt.Fprintf(os.Stderr, "%d  %-45s %9.0f steps/s  %6.0f us pg  %5.0f us client  %6.0f B wal  %.1f commits  %.0f+%.0f MB  %.2f foreign\n",
+		rep, key(e, c), f.StepsPerSecond, f.PostgresMicros, f.ClientMicros, f.WALBytes, f.Commits, f.PostgresMB, f.ClientMB, f.Foreign)
+	return nil
 }
 
-// load warms up, sizes the run by that, and measures.
-func (b *bench) load(ctx context.Context, e engine, pool *pgxpool.Pool, w work) (figures, error) {
-	warm := max(1, 400/w.steps())
-	var rate float64
+// hopeless is when a run is given up.
+const hopeless = 4 * time.Minute
+
+// excused turns a peer's failure into a cell without figures; Pawl's own ends everything.
+func (b *bench) excused(ctx context.Context, e engine, c cell, err error) error {
+	err = fmt.Errorf("%s, %s: %w", e.Name(), c.label, err)
+	switch e.(type) {
+	case *pawlEngine, *rawPGMQ:
+		return err
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, err)
+	if len(b.results[key(e, c)]) == 0 {
+		b.missing[key(e, c)] = "failed"
+	}
+	return nil
+}
+
+// measured gives the figures of one run in a database of its own.
+func (b *bench) measured(ctx context.Context, e engine, c cell) (f figures, err error) {
+	ctx, cancel := context.WithTimeout(ctx, hopeless)
+	defer cancel()
+	err = b.fresh(ctx, func(pool *pgxpool.Pool) error {
+		var ran int
+		err := b.opened(ctx, e, stage{pool, c.work}, func() (err error) {
+			f, ran, err = b.load(ctx, e, stage{pool, c.work})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		commits, err := b.commits(ctx, pool)
+		f.Commits = commits / float64(ran*c.work.steps())
+		return err
+	})
+	return f, err
+}
+
+// stage is where an engine works, and at what.
+type stage struct {
+	pool *pgxpool.Pool
+	work work
+}
+
+// opened runs something while an engine is open.
+func (b *bench) opened(ctx context.Context, e engine, s stage, use func() error) error {
+	err := e.Open(ctx, s.pool, s.work)
+	if err != nil {
+		err = fmt.Errorf("opening: %w", err)
+	} else {
+		err = use()
+	}
+	return errors.Join(err, e.Close(context.WithoutCancel(ctx)))
+}
+
+// longest is about how long the slowest engines may take for as many tasks as a batch has.
+const longest = 10 * time.Second
+
+// load warms up, sizes the run by that, and measures. ran counts all tasks.
+func (b *bench) load(ctx context.Context, e engine, s stage) (f figures, ran int, err error) {
+	steps := s.work.steps()
+	n, rate := max(1, 400/steps), 0.0
 	for range 2 {
 		began := time.Now()
-		if err := e.Run(ctx, warm); err != nil {
-			return figures{}, err
+		if err := e.Run(ctx, n); err != nil {
+			return f, ran, err
 		}
-		rate = float64(warm) / time.Since(began).Seconds()
+		ran += n
+		rate = float64(n) / time.Since(began).Seconds()
+		n = max(n, min(s.work.Batch, 10, int(rate*longest.Seconds())))
 	}
-	n := max(warm, int(rate*b.seconds), w.Batch)
+	n = max(n, int(rate*b.seconds), min(s.work.Batch, int(rate*longest.Seconds())))
 	postmaster := b.postmaster()
-	before, err := measureUsage(ctx, pool, postmaster, e.PIDs())
+	before, err := measureUsage(ctx, s.pool, postmaster, e.PIDs())
 	if err != nil {
-		return figures{}, err
+		return f, ran, err
 	}
 	if err := e.Run(ctx, n); err != nil {
-		return figures{}, err
+		return f, ran, err
 	}
-	after, err := measureUsage(ctx, pool, postmaster, e.PIDs())
-	return after.since(before, n, w.steps()), err
+	after, err := measureUsage(ctx, s.pool, postmaster, e.PIDs())
+	f = after.since(before, n, steps)
+	f.PostgresMB, f.ClientMB = memory(postmaster, e)
+	return f, ran + n, err
 }
 
 // idle measures one task at a time on an idle engine, submit to result.
 func (b *bench) idle(ctx context.Context, e engine, c cell, n int) error {
-	if _, can := e.Can(c.work); !can || (b.only != nil && !b.only.MatchString(key(e, c)+" idle")) {
+	if n == 0 || !b.wanted(key(e, c)+" idle") {
 		return nil
 	}
-	return b.fresh(ctx, func(pool *pgxpool.Pool) error {
-		if err := e.Open(ctx, pool, c.work); err != nil {
-			return fmt.Errorf("opening %s: %w", e.Name(), err)
-		}
-		defer func() { _ = e.Close(context.WithoutCancel(ctx)) }()
-		for i := range n + n/4 {
-			began := time.Now()
-			if err := e.One(ctx); err != nil {
-				return fmt.Errorf("%s, %s, one at a time: %w", e.Name(), c.label, err)
-			}
-			if i >= n/4 {
-				b.latency[key(e, c)] = append(b.latency[key(e, c)], float64(time.Since(began).Microseconds())/1000)
-			}
-		}
-		l := b.latency[key(e, c)]
-		fmt.Fprintf(os.Stderr, "   %-45s idle p50 %.1f ms, p99 %.1f ms\n", key(e, c), median(l), quantile(l, 0.99))
+	if _, can := e.Can(c.work); !can {
 		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, hopeless)
+	defer cancel()
+	var l []float64
+	err := b.fresh(limited, func(pool *pgxpool.Pool) error {
+		return b.opened(limited, e, stage{pool, c.work}, func() (err error) {
+			l, err = oneByOne(limited, e, n)
+			return err
+		})
 	})
+	if err != nil {
+		return b.excused(ctx, e, c, err)
+	}
+	b.latency[key(e, c)] = l
+	fmt.Fprintf(os.Stderr, "   %-45s idle p50 %.1f ms, p99 %.1f ms\n", key(e, c), median(l), quantile(l, 0.99))
+	return nil
+}
+
+// oneByOne gives the milliseconds of n tasks, one after another, after a few that do not count.
+func oneByOne(ctx context.Context, e engine, n int) ([]float64, error) {
+	milliseconds := make([]float64, 0, n)
+	for i := range n + n/4 {
+		began := time.Now()
+		if err := e.One(ctx); err != nil {
+			return nil, err
+		}
+		if i >= n/4 {
+			milliseconds = append(milliseconds, float64(time.Since(began).Microseconds())/1000)
+		}
+	}
+	return milliseconds, nil
 }
 
 // fresh gives a database that is dropped afterwards.
 func (b *bench) fresh(ctx context.Context, use func(pool *pgxpool.Pool) error) error {
 	name := fmt.Sprintf("bench_%d", time.Now().UnixNano())
-	if _, err := b.admin.Exec(ctx, "create database "+name); err != nil {
-		return err
-	}
-	defer func() { _, _ = b.admin.Exec(context.WithoutCancel(ctx), "drop database "+name+" with (force)") }()
-	config, err := pgxpool.ParseConfig(b.server.URL(name))
+	pool, err := b.database(ctx, name)
 	if err != nil {
 		return err
 	}
-	config.MaxConns = 20
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
+	defer b.drop(ctx, pool)
 	return use(pool)
+}
+
+// database makes an empty one.
+func (b *bench) database(ctx context.Context, name string) (*pgxpool.Pool, error) {
+	if _, err := b.admin.Exec(ctx, "create database "+name); err != nil {
+		return nil, err
+	}
+	return b.connect(ctx, name, 20)
+}
+
+func (b *bench) connect(ctx context.Context, database string, connections int32) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(b.server.URL(database))
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = connections
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+func (b *bench) drop(ctx context.Context, pool *pgxpool.Pool) {
+	pool.Close()
+	_, _ = b.admin.Exec(context.WithoutCancel(ctx), "drop database "+pool.Config().ConnConfig.Database+" with (force)")
 }
 
 func (b *bench) postmaster() int {
@@ -138,14 +226,20 @@ func (b *bench) postmaster() int {
 	return pid
 }
 
-// steps per second of an engine in a cell, median; NaN when it did not run.
-func (b *bench) median(engine, label string, of func(figures) float64) float64 {
+// median of a figure by engine | label; NaN when it did not run.
+func (b *bench) median(key string, of func(figures) float64) float64 {
 	var values []float64
-	for _, f := range b.results[engine+" | "+label] {
+	for _, f := range b.results[key] {
 		values = append(values, of(f))
 	}
-	if len(values) == 0 {
-		return math.NaN()
-	}
 	return median(values)
+}
+
+// ratio of Pawl's steps per second to what raw PGMQ allows.
+func (b *bench) ratio() string {
+	return fmt.Sprintf("%.2f", b.rate("Pawl | diamond")/(b.rate(rawKey)/2))
+}
+
+func (b *bench) rate(key string) float64 {
+	return b.median(key, func(f figures) float64 { return f.StepsPerSecond })
 }
