@@ -176,6 +176,39 @@ func (f *deadFilter) json(ids []string) (string, error) {
 	return string(encoded), err
 }
 
+// changeDead calls a function that moves dead letters, and prints how many it moved.
+func (a *app) changeDead(ctx context.Context, done, function string, args ...any) error {
+	by, err := a.who()
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(pool *pgxpool.Pool) error {
+		outcome, err := call(ctx, pool, function, append(args, by.actor, by.reason)...)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(outcome)
+		}
+		var moved struct {
+			Redriven, Dropped, Absorbed int
+			Left                        *int
+		}
+		if err := json.Unmarshal(outcome, &moved); err != nil {
+			return fmt.Errorf("reading the answer of pawl.%s: %w", function, err)
+		}
+		line := fmt.Sprintf("dead letters %s: %d", done, moved.Redriven+moved.Dropped)
+		if moved.Absorbed > 0 {
+			line += fmt.Sprintf("; %d were no longer needed", moved.Absorbed)
+		}
+		if moved.Left != nil && *moved.Left > 0 {
+			line += fmt.Sprintf("; %d stay, their queues are gone", *moved.Left)
+		}
+		a.say("%s", line)
+		return nil
+	})
+}
+
 func (a *app) deadRedrive() *cobra.Command {
 	var f deadFilter
 	var spread time.Duration
@@ -189,7 +222,7 @@ func (a *app) deadRedrive() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.change(ctx, "redriven", "redrive_dead_letters", filter, f.limit, spread)
+			return a.changeDead(ctx, "redriven", "redrive_dead_letters", filter, f.limit, spread)
 		}),
 	})
 	f.flags(c)
@@ -208,7 +241,7 @@ func (a *app) deadDrop() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.change(ctx, "dropped", "drop_dead_letters", filter, f.limit)
+			return a.changeDead(ctx, "dropped", "drop_dead_letters", filter, f.limit)
 		}),
 	})
 	f.flags(c)

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/internal/demo"
@@ -124,15 +127,34 @@ func announceDev(url string) (forget func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
+	former, _ := os.ReadFile(path) // of another pawl dev, perhaps; usually there is none
 	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("announcing the database: %w", err)
 	}
 	return func() {
-		// A later pawl dev may have put its own address there.
-		if text, err := os.ReadFile(path); err == nil && string(text) == url+"\n" {
+		text, err := os.ReadFile(path)
+		switch {
+		case err != nil || string(text) != url+"\n": // a later pawl dev has put its own address there
+		case answers(strings.TrimSpace(string(former))):
+			_ = os.WriteFile(path, former, 0o600) // without it commands only have to be told the address
+		default:
 			_ = os.Remove(path) // somebody else was faster
 		}
 	}, nil
+}
+
+// answers says whether there is a server at the URL.
+func answers(url string) bool {
+	config, err := pgx.ParseConfig(url)
+	if url == "" || err != nil {
+		return false
+	}
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(config.Host, fmt.Sprint(config.Port)), time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was said
+	return true
 }
 
 func (a *app) printDev(url, addr string, config devConfig) error {

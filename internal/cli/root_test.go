@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -125,4 +126,31 @@ func TestDevRunsEverythingAndLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(file)
 	require.True(t, err != nil || !strings.Contains(string(text), started.URL), "the address stays behind")
+}
+
+func TestTheAddressOfAnEarlierDevComesBack(t *testing.T) { // alone: it sets the environment
+	t.Setenv("PAWL_CACHE_DIR", t.TempDir())
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	first, second := "postgres://"+server.Addr().String()+"/postgres", "postgres://127.0.0.1:1/postgres"
+	forgetFirst, err := announceDev(first)
+	require.NoError(t, err)
+	forgetSecond, err := announceDev(second)
+	require.NoError(t, err)
+	a := &app{}
+	t.Setenv("PAWL_DATABASE_URL", "")
+	found, err := a.url()
+	require.NoError(t, err)
+	require.Equal(t, second, found)
+	forgetSecond()
+	found, err = a.url()
+	require.NoError(t, err)
+	require.Equal(t, first, found)
+	forgetAgain, err := announceDev(second)
+	require.NoError(t, err)
+	forgetFirst()
+	require.NoError(t, server.Close())
+	forgetAgain()
+	_, err = a.url()
+	require.ErrorContains(t, err, "no database is named")
 }
