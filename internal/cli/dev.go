@@ -178,8 +178,8 @@ In another terminal:
 or without pawl, from any language:
 
   psql '%s' <<'SQL'
-  select pgmq.send('orchestration_task_requests', '{"template": "shop/fulfil_order", "input":
-    {"order_id": "S-2", "customer_id": "C-1", "country": "DE", "items": [{"sku": "TEA-SEN-100", "quantity": 2}]}}');
-  SQL`, url)
+select pgmq.send('orchestration_task_requests', '{"template": "shop/fulfil_order", "input":
+  {"order_id": "S-2", "customer_id": "C-1", "country": "DE", "items": [{"sku": "TEA-SEN-100", "quantity": 2}]}}');
+SQL`, url)
 	return nil
 }
