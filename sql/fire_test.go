@@ -82,7 +82,7 @@ func blow(dice *rand.Rand, template int) (string, []any) {
 		if dice.IntN(4) == 0 {
 			status = `{"status": "failed", "error": {"type": "net"}}`
 		}
-		return `select pawl.report_steps('work_queue', (select coalesce(jsonb_agg(c || $1::jsonb), '[]')
+		return `select pawl.report_steps('work_queue', (select coalesce(jsonb_agg(jsonb_build_object('msg_id', c->'msg_id', 'read_ct', c->'read_ct') || $1::jsonb), '[]')
 			from jsonb_array_elements(pawl.claim_steps('work_queue', $2, 'w')::jsonb) c where random() < 0.9), 'w')`, []any{status, 1 + dice.IntN(5)}
 	case 6:
 		return "select pawl.apply_step_results(" + some("pgmq.read('orchestration_step_results', 30, 10)") + ")", nil

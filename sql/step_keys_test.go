@@ -189,7 +189,7 @@ func TestKeyIsGivenAwayOnceUnderConcurrency(t *testing.T) {
 				_, err = k.pool.Exec(k.Context(), `select pawl.process_task_requests((select coalesce(jsonb_agg(jsonb_build_object(
 					'msg_id', r.msg_id, 'template_id', 1)), '[]') from unnest(pawl_queues.read_orchestration_task_requests(5, 30000, 1000000)) r))`)
 				require.NoError(k, err)
-				_, err = k.pool.Exec(k.Context(), `select pawl.report_steps('work_queue', (select jsonb_agg(c || '{"status": "complete"}')
+				_, err = k.pool.Exec(k.Context(), `select pawl.report_steps('work_queue', (select jsonb_agg(jsonb_build_object('msg_id', c->'msg_id', 'read_ct', c->'read_ct', 'status', 'complete'))
 					from jsonb_array_elements(pawl.claim_steps('work_queue', 3, 'w')::jsonb) c), 'w')`)
 				require.NoError(k, err)
 			}
