@@ -21,7 +21,7 @@ func TestUnknownSettingsAreRefusedAtEveryDoor(t *testing.T) {
 		"a dead letter's filter":  {"PW024", calling(`select pawl.redrive_dead_letters('{"que": "work_queue"}', 10, null, 'ann', 'r')`)},
 		"a dropped one's filter":  {"PW024", calling(`select pawl.drop_dead_letters('{"que": "work_queue"}', 10, 'ann', 'r')`)},
 		"an entity's field":       {"PW030", calling("select pawl.register_entity('invoice', $1, 'ann', 'r')", entity(object{"colour": "red"}))},
-		"a state that is none":    {"PW024", calling(`select pawl.configure_template('shop', 'one', '{"stuck_after": {"runing": "1h"}}', 'ann', 'r')`)},
+		"a state that is none":    {"PW024", calling(`select pawl.configure_template('shop', 'one', '{"stuck_after": {"walking": "1h"}}', 'ann', 'r')`)},
 		"an unknown template":     {"PW020", calling(`select pawl.configure_template('shop', 'on', '{"retention": "1d"}', 'ann', 'r')`)},
 		"a misspelt queue":        {"PW010", calling("select pawl.claim_steps('work_quue', 1, 'w')")},
 		"a report's queue":        {"PW010", calling("select pawl.report_steps('work_quue', '[]', 'w')")},

@@ -2,7 +2,6 @@ package sql_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -229,9 +228,4 @@ func (k *kit) evaluating() (task any) {
 	k.exec(next.sql, next.args...)
 	require.Equal(k, "evaluating_results", k.state(id))
 	return id
-}
-
-// added are the lines of after that before does not have.
-func added(before, after []string) []string {
-	return slices.DeleteFunc(slices.Clone(after), func(line string) bool { _, found := slices.BinarySearch(before, line); return found })
 }

@@ -54,7 +54,7 @@ func startBouncer(ctx context.Context, s *Stage, proxy *faults.Proxy) (*Process,
 	if os.Geteuid() == 0 { // it refuses to run as root
 		command = []string{s.Config.PgBouncer, "-u", unprivileged(), file}
 	}
-	process := newProcess(s.guard, "pgbouncer", s.Config.Folder, command, nil)
+	process := s.newProcess("pgbouncer", command, nil)
 	if err := process.Start(); err != nil {
 		return nil, "", err
 	}

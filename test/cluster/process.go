@@ -24,8 +24,8 @@ type Process struct {
 	exited chan struct{} // guarded by mu; closed when the last one has ended
 }
 
-func newProcess(g *guard, name, folder string, command, env []string) *Process {
-	return &Process{Name: name, LogFile: filepath.Join(folder, name+".log"), command: command, env: env, guard: g}
+func (s *Stage) newProcess(name string, command, env []string) *Process {
+	return &Process{Name: name, LogFile: filepath.Join(s.Config.Folder, name+".log"), command: command, env: env, guard: s.guard}
 }
 
 // Start runs the program, unless it runs.

@@ -171,7 +171,7 @@ func TestPoolsOfTwoConnectionsCarryTheLoad(t *testing.T) {
 			m.Kill()
 		}
 	}
-	_, err = s.Add(Worker, "small-worker", s.Config.DatabaseURL+"&pool_max_conns=2", []string{programs.LedgerWorker})
+	_, err = s.Add(Worker, "small-worker", s.Config.DatabaseURL+"&pool_max_conns=2", program{command: []string{programs.LedgerWorker}})
 	require.NoError(t, err)
 	all := request(t, s.Pool, 300, nil)
 	awaitComplete(t, s, all)

@@ -110,7 +110,7 @@ func (s *Stage) start(ctx context.Context) (err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Config.Extra)) {
-		if _, err := s.Add(Worker, name, s.Config.DatabaseURL, s.Config.Extra[name]); err != nil {
+		if _, err := s.Add(Worker, name, s.Config.DatabaseURL, program{command: s.Config.Extra[name]}); err != nil {
 			return err
 		}
 	}
@@ -119,14 +119,14 @@ func (s *Stage) start(ctx context.Context) (err error) {
 
 // AddOrchestrator starts one more.
 func (s *Stage) AddOrchestrator(name string, env ...string) (*Member, error) {
-	return s.Add(Orchestrator, name, s.Config.DatabaseURL, []string{s.Config.Programs.Orchestrator}, append([]string{
+	return s.Add(Orchestrator, name, s.Config.DatabaseURL, program{command: []string{s.Config.Programs.Orchestrator}, env: append([]string{
 		"PAWL_LISTEN=off", "PAWL_CONNECTIONS=4", "PAWL_VISIBILITY_TIMEOUT=4s", "PAWL_RECONCILE_EVERY=2s", "PAWL_RECONCILE_GRACE=5s",
-	}, env...)...)
+	}, env...)})
 }
 
 // AddWorker starts one more worker that keeps the ledger.
 func (s *Stage) AddWorker(name string, env ...string) (*Member, error) {
-	return s.Add(Worker, name, s.Config.DatabaseURL, []string{s.Config.Programs.LedgerWorker}, env...)
+	return s.Add(Worker, name, s.Config.DatabaseURL, program{command: []string{s.Config.Programs.LedgerWorker}, env: env})
 }
 
 // addBouncedWorker puts PgBouncer between a worker and the proxy.
@@ -142,18 +142,23 @@ func (s *Stage) addBouncedWorker(ctx context.Context, name string) error {
 	s.Bouncer = process
 	command := []string{s.Config.Programs.LedgerWorker}
 	m := &Member{Kind: Worker, Proxy: proxy, URL: url}
-	m.Process = newProcess(s.guard, name, s.Config.Folder, command, s.environment(name, url, []string{"PAWL_POOLED=1"}))
+	m.Process = s.newProcess(name, command, s.environment(name, url, []string{"PAWL_POOLED=1"}))
 	s.Members = append(s.Members, m)
 	return m.Start()
 }
 
+// program is what a member runs: a command with environment of its own.
+type program struct {
+	command, env []string
+}
+
 // Add starts a process behind a proxy of its own to a database.
-func (s *Stage) Add(kind, name, databaseURL string, command []string, env ...string) (*Member, error) {
+func (s *Stage) Add(kind, name, databaseURL string, p program) (*Member, error) {
 	m, err := s.member(kind, databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	m.Process = newProcess(s.guard, name, s.Config.Folder, command, s.environment(name, m.URL, env))
+	m.Process = s.newProcess(name, p.command, s.environment(name, m.URL, p.env))
 	return m, m.Start()
 }
 

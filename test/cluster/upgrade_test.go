@@ -106,13 +106,13 @@ func TestAnUpgradeUnderLoadLosesNothing(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	queues := []string{"PAWL_QUEUES=up_queue:16"}
-	add := func(kind, name, program string) *Member {
+	add := func(kind, name, binary string) *Member {
 		t.Helper()
 		env := queues
 		if kind == Orchestrator {
 			env = []string{"PAWL_LISTEN=off", "PAWL_CONNECTIONS=4", "PAWL_VISIBILITY_TIMEOUT=4s", "PAWL_RECONCILE_EVERY=2s", "PAWL_RECONCILE_GRACE=5s"}
 		}
-		m, err := s.Add(kind, name, url, []string{program}, env...)
+		m, err := s.Add(kind, name, url, program{command: []string{binary}, env: env})
 		require.NoError(t, err)
 		return m
 	}
