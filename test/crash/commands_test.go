@@ -109,6 +109,12 @@ func special() []Scenario {
 			k.Expire("pay_queue")
 			return Call{SQL: "select pawl.claim_steps('pay_queue', 10, 'worker-1')"}
 		}},
+		{"claim an entity again where busy fails", func(k *kit.Kit) Call {
+			k.Submit("billing/once", object{"input": object{"invoice": "A-1"}})
+			k.ClaimOne("pay_queue")
+			k.Expire("pay_queue")
+			return Call{SQL: "select pawl.claim_steps('pay_queue', 10, 'worker-1')"}
+		}},
 		{"report under a claim", func(k *kit.Kit) Call {
 			return reports("pay_queue", report(claimed(k), kit.Complete(object{"by": "pay"})))
 		}},

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// ways to die at a point: error is one that handlers catch (out of memory), cancel one that they do not (a statement
-// timeout), kill ends the backend. Commits: before, the connection is cut when all is done but not committed; lost, the
+// ways to die at a point: error is one that handlers catch (out of memory), always the same each time that the point is
+// passed, cancel one that they do not catch (a statement timeout), kill ends the backend. Commits: before, the connection is cut when all is done but not committed; lost, the
 // COMMIT was done and the client never hears of it.
-var ways = []string{"error", "cancel", "kill"}
+var ways = []string{"error", "always", "cancel", "kill"}
 
 // crash is one case: an operation dies in some way at its nth passage of a point.
 type crash struct {
@@ -34,7 +35,7 @@ func (l *lab) run(t *testing.T, s Scenario, times int) []string {
 	call := s.Setup(l.clean(t))
 	var points []string
 	for n := range times {
-		session := l.open(t, 1, "record", 0)
+		session := l.open(t, 1, "record", "")
 		_, err := session.Exec(t.Context(), call.SQL, call.Args...)
 		l.close(t, session)
 		if n == 0 {
@@ -80,7 +81,11 @@ func (l *lab) crash(t *testing.T, c crash, allowed []string) {
 	k := l.clean(t)
 	call := c.scenario.Setup(k)
 	watch(k)
-	s := l.open(t, 1, c.way, c.at)
+	at := strconv.Itoa(c.at)
+	if c.way == "always" {
+		at = c.point
+	}
+	s := l.open(t, 1, c.way, at)
 	_, err := s.Exec(t.Context(), map[bool]string{true: "begin", false: ""}[c.way == "before"])
 	require.NoError(t, err)
 	_, err = s.Exec(t.Context(), call.SQL, call.Args...)
@@ -89,7 +94,7 @@ func (l *lab) crash(t *testing.T, c crash, allowed []string) {
 		require.Equal(t, "57014", code(err), "%s: %v", c, err)
 	case "kill":
 		require.Error(t, err, "%s", c)
-	case "error":
+	case "error", "always":
 		require.True(t, err == nil || code(err) == "53200", "%s: %v", c, err)
 	default:
 		require.NoError(t, err, "%s", c)

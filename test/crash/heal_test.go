@@ -61,12 +61,12 @@ func heal(k *kit.Kit) {
 			continue
 		}
 		if !kit.Get[bool](k, `select exists (select from pawl.steps s join pawl.queues q using (queue)
-			where s.state in ('enqueued', 'in_progress') and not q.paused)`) {
+			where s.state in ('enqueued', 'in_progress', 'waiting_for_retry') and not q.paused)`) {
 			k.Exec("select pawl.reconcile('kit', 1000, '0')") // forgets who waits no longer; a repair would be a defect
 			k.Rest()
 			return
 		}
-		k.Later(time.Duration(round+2) * time.Hour) // a message is lost: two passes of the reconciler end its attempt
+		k.Later(time.Duration(round+2) * time.Hour) // a retry waits, or a message is lost and the reconciler ends its attempt
 		for range 3 {
 			k.Exec("select pawl.reconcile('kit')")
 		}
@@ -86,6 +86,7 @@ func outcome(k *kit.Kit) string {
 		union all select concat_ws(' ', 'claim', c.entity, c.entity_id) from pawl.entity_claims c
 		union all select concat_ws(' ', 'invoice', i.number, i.status) from invoices i
 		union all select concat_ws(' ', 'dead', d.queue, d.status, count(*)) from pawl.dead_letters d group by d.queue, d.status
+		union all select concat_ws(' ', 'repaired', r.kind, r.cause, count(*)) from pawl.repairs r group by r.kind, r.cause
 		union all select concat_ws(' ', 'reply', r.message->>'outcome', r.message->>'status', count(*)) from pgmq.q_replies r
 			where r.message->>'outcome' = 'created' group by r.message->>'outcome', r.message->>'status'
 		union all select concat_ws(' ', 'queue', q.queue, q.paused, q.max_concurrency) from pawl.queues q where q.gated
@@ -102,7 +103,7 @@ func counted(k *kit.Kit) string {
 		select concat_ws(' ', t.template, t.key, case when t.template <> 'keyed' then t.input end, t.state, t.open_count, t.active_count, t.held_count, t.retrying_count,
 			t.waiting_count, t.failed_count, t.error->>'type', n.steps) as line
 		from pawl.tasks t cross join lateral (select string_agg(concat_ws(':', s.step, case when t.template = 'pay' and t.state = 'cancelled' then 'ended'
-				else concat_ws(':', s.state, s.failures, case when t.finalized_at is null then s.needs_open end, s.error->>'type') end), ' ' order by s.step) as steps
+				else concat_ws(':', s.state, s.failures, case s.state when 'in_progress' then s.deliveries end, case when t.finalized_at is null then s.needs_open end, s.error->>'type') end), ' ' order by s.step) as steps
 			from pawl.steps s where s.task_id = t.task_id) n
 		union all select concat_ws(' ', 'key', i.key, i.status, i.epoch) from pawl.task_identities i
 		union all select concat_ws(' ', 'invoice', i.number, i.status) from invoices i where i.status <> 'sent') l`)

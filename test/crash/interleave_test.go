@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,9 +41,9 @@ func newDuel(t *testing.T) *duel {
 	t.Helper()
 	d := &duel{lab: newLab(t)}
 	for i := range d.sessions {
-		d.sessions[i] = d.open(t, i+1, "", 0)
+		d.sessions[i] = d.open(t, i+1, "", "")
 	}
-	d.control = d.open(t, 1, "", 0).Conn
+	d.control = d.open(t, 1, "", "").Conn
 	t.Cleanup(func() {
 		for _, s := range append(d.sessions[:], &session{Conn: d.control}) {
 			_ = s.Conn.Close(context.Background())
@@ -63,7 +64,7 @@ func (d *duel) points(t *testing.T, s Situation, name string) int {
 	op := s.Setup(d.clean(t))[name]
 	r := d.sessions[0]
 	r.points = nil
-	r.set(t, 1, "record", 0)
+	r.set(t, 1, "record", "")
 	_, err := r.Exec(t.Context(), op.SQL, op.Args...)
 	require.True(t, err == nil || refused(err), "%s: %v", name, err)
 	return len(r.points)
@@ -119,7 +120,7 @@ const (
 func (d *duel) run(t *testing.T, number, at int, op Operation) <-chan error {
 	t.Helper()
 	s := d.sessions[number]
-	s.set(t, number+1, "pause", at)
+	s.set(t, number+1, "pause", strconv.Itoa(at))
 	done := make(chan error, 1)
 	go func() {
 		_, err := s.Exec(t.Context(), op.SQL, op.Args...)

@@ -41,6 +41,10 @@ begin
   passage := nextval('pawl_test.passage_' || me);
   if mode = 'record' then
     raise notice 'point % %', name, place;
+  elsif mode = 'always' then
+    if name || ' ' || place = current_setting('pawl_test.at') then
+      raise exception 'seeded at %/%', name, place using errcode = '53200';
+    end if;
   elsif passage = current_setting('pawl_test.at')::bigint then
     case mode
       when 'error' then raise exception 'seeded at %/%', name, place using errcode = '53200';
@@ -120,7 +124,7 @@ type session struct {
 }
 
 // open connects a session that is number 1 or 2.
-func (l *lab) open(t *testing.T, number int, mode string, at int) *session {
+func (l *lab) open(t *testing.T, number int, mode, at string) *session {
 	t.Helper()
 	config := l.pool.Config().ConnConfig.Copy()
 	s := &session{}
@@ -136,13 +140,13 @@ func (l *lab) open(t *testing.T, number int, mode string, at int) *session {
 	return s
 }
 
-// set gives a session its mode; its passages are counted anew.
-func (s *session) set(t *testing.T, number int, mode string, at int) {
+// set gives a session its mode and where it counts: a number of passages, counted anew, or the name of a point.
+func (s *session) set(t *testing.T, number int, mode, at string) {
 	t.Helper()
 	me := strconv.Itoa(number)
 	_, err := s.Conn.Exec(t.Context(), `select set_config('pawl_test.mode', $1, false), set_config('pawl_test.me', $2, false),
 		set_config('pawl_test.at', $3, false), set_config('client_min_messages', 'notice', false),
-		set_config('deadlock_timeout', '100ms', false), setval(('pawl_test.passage_' || $2)::regclass, 1, false)`, mode, me, strconv.Itoa(at))
+		set_config('deadlock_timeout', '100ms', false), setval(('pawl_test.passage_' || $2)::regclass, 1, false)`, mode, me, at)
 	require.NoError(t, err)
 }
 

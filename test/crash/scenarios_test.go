@@ -29,9 +29,12 @@ func templates(k *kit.Kit) {
 	k.Template("t/deadline", object{"timeout_ms": 60_000}, kit.Step("a"), kit.Step("z: a"))
 	k.Template("t/keyed", nil, kit.Step("a", object{"key": "${input.k}", "handler": "do.keyed"}, none), kit.Step("z: a"))
 	k.Template("t/gated", nil, kit.Step("a", object{"queue": "gated_queue"}), kit.Step("z: a"))
+	k.Template("t/wide", nil, kit.Step("a"), kit.Step("b"), kit.Step("c"), kit.Step("d"), kit.Step("e"))
 	k.Template("t/stuck", object{"stuck_after": object{"steps_in_process": 1000}}, kit.Step("a"))
 	k.Template("t/large", nil, kit.Step("a"), kit.Step("b: a"), kit.Step("c: a"), kit.Step("d: a"), kit.Step("z: b c d"))
 	k.Invoices(object{"on_crash": "retry"})
+	k.Template("billing/once", nil, kit.Step("pay", object{"queue": "pay_queue", "on_crash": "retry", "claim": object{"default": object{
+		"entity": "invoice", "id": "${input.invoice}", "from": "sent", "into": "paying", "revert_to": "sent", "on_success": "paid", "on_busy": "fail"}}}))
 }
 
 // scenarios of every operation that writes.
@@ -92,6 +95,12 @@ func doors() []Scenario {
 			return Call{SQL: `select pawl.process_task_requests(jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'invalid',
 				'{"error": "InvalidRequest", "message": "no"}'::jsonb)), 'kit')`, Args: []any{id}}
 		}},
+		{"request again", func(k *kit.Kit) Call {
+			id := object{"request_id": "01890000-0000-7000-8000-000000000001"}
+			k.Submit("t/diamond", id)
+			k.Send("t/diamond", id)
+			return requests(k)
+		}},
 		{"request takes an ended key", func(k *kit.Kit) Call {
 			k.Exec("select pawl.cancel_task($1, 'ann', 'no')", k.Submit("t/diamond", object{"key": "one"}))
 			k.Send("t/diamond", object{"key": "one"})
@@ -117,6 +126,8 @@ func doors() []Scenario {
 			k.Exec("select pgmq.send('work_queue', '{\"task_id\": \"nobody\"}')")
 			k.Exec("update pgmq.q_work_queue set read_ct = 10 where message->>'task_id' = $1", over.String())
 			k.Exec("select pawl.cancel_task($1, 'ann', 'no')", k.Submit("t/hold"))
+			raises := k.Submit("t/retry", object{"input": object{"raises": 1}})
+			k.Exec("update pgmq.q_work_queue set headers = '{\"timeout_ms\": \"x\"}' where message->>'task_id' = $1", raises.String())
 			return claim
 		}},
 		{"claim and report", func(k *kit.Kit) Call {
@@ -264,6 +275,15 @@ func engine() []Scenario {
 			k.Submit("t/large")
 			k.Rest()
 			return reports(kit.Queue, report(k.ClaimOne(kit.Queue), kit.Complete(object{"by": "a"})))
+		}},
+		{"more ready steps at once", func(k *kit.Kit) Call {
+			setting(k, "max_steps_per_transaction = 2")
+			k.Submit("t/wide")
+			for range 2 {
+				call := waiting(k, "orchestration_step_enqueues", "process_step_enqueues")
+				k.Exec(call.SQL, call.Args...)
+			}
+			return waiting(k, "orchestration_step_enqueues", "process_step_enqueues")
 		}},
 		{"a message of a newer version", func(k *kit.Kit) Call {
 			k.Exec("select pgmq.send('orchestration_task_finalizations', '{\"v\": 2}')")

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,25 +14,38 @@ import (
 	"github.com/pawl-dev/pawl/test/kit"
 )
 
-// actions of a run. After each, the engine runs until its queues are empty, and both worlds are compared.
-func (b *both) actions() map[string]func(*rapid.T) {
-	actions := map[string]func(){
-		"submit": b.submit, "claim": b.claim, "claim more": b.claim, "report": b.report, "report again": b.report, "report now": b.reportFresh,
-		"report at once": b.reportFresh, "submit more": b.submit, "report soon": b.reportFresh,
-		"extend": b.extend, "release": b.release,
-		"expire": b.expire, "foreign result": b.foreign, "time passes": b.pass, "cancel": b.cancel, "retry task": b.retryTask,
-		"retry step": b.retryStep, "end step": b.endStep, "resolve task": b.resolveTask,
+// operation is what may happen next.
+type operation struct {
+	name string
+	do   func(b *both)
+}
+
+// operations of a run, what brings work forward first and more often: rapid draws the first ones most.
+func operations() []operation {
+	claim, report, submit := operation{"claim", (*both).claim}, operation{"report what was claimed last", (*both).reportFresh},
+		operation{"submit", (*both).submit}
+	return []operation{
+		claim, report, submit, report, claim, report, {"time passes", (*both).pass}, report, claim, submit, report,
+		{"foreign result", (*both).foreign}, {"report", (*both).report}, {"expire", (*both).expire}, {"retry task", (*both).retryTask},
+		{"retry step", (*both).retryStep}, report, {"end step", (*both).endStep}, {"cancel", (*both).cancel}, claim,
+		{"extend", (*both).extend}, {"release", (*both).release}, {"resolve task", (*both).resolveTask}, report, submit,
 	}
-	wrapped := map[string]func(*rapid.T){"": func(*rapid.T) { b.compare() }}
-	for name, action := range actions {
-		wrapped[name] = func(rt *rapid.T) {
-			b.rt, b.TB = rt, rt
-			action()
-			b.Rest()
-			b.done[name]++
+}
+
+// impossibleNow ends an operation for which there is nothing now.
+type impossibleNow struct{}
+
+// happen lets one operation happen, if it can: then the engine runs until its queues are empty, and both worlds are compared.
+func (b *both) happen(o operation) {
+	defer func() {
+		if reason := recover(); reason != nil && reason != (impossibleNow{}) {
+			panic(reason)
 		}
-	}
-	return wrapped
+	}()
+	o.do(b)
+	b.Rest()
+	b.compare()
+	b.done[o.name]++
 }
 
 func pick[T any](b *both, name string, from []T) T {
@@ -43,7 +57,7 @@ func pick[T any](b *both, name string, from []T) T {
 
 func (b *both) submit() {
 	if len(b.tasks) >= 12 {
-		b.rt.Skip("enough tasks")
+		panic(impossibleNow{})
 	}
 	template := rapid.IntRange(0, len(b.model.Templates)-1).Draw(b.rt, "template")
 	key := rapid.SampledFrom([]string{"", "", "one", "two"}).Draw(b.rt, "key")
@@ -74,6 +88,7 @@ func (b *both) claim() {
 	for _, d := range claimed {
 		got = append(got, fmt.Sprint(d.ID, " ", d.Step, " ", d.Attempt, " ", d.ReadCount))
 		b.held = append(b.held, delivery{d.ID, d.ReadCount})
+		b.fresh = append(b.fresh, delivery{d.ID, d.ReadCount})
 	}
 	for _, m := range b.model.Claim(quantity) {
 		want = append(want, fmt.Sprint(m.ID, " s", m.Step, " ", m.Attempt, " ", m.Read))
@@ -100,12 +115,15 @@ func (b *both) result() (Result, kit.Object) {
 
 func (b *both) report() { b.reportOne(pick(b, "delivery", b.held)) }
 
-// reportFresh reports what was claimed last.
+// reportFresh reports one of the last claimed that is not yet reported, as far as this worker knows.
 func (b *both) reportFresh() {
-	if len(b.held) == 0 {
-		b.rt.Skip("nothing claimed")
+	if len(b.fresh) == 0 {
+		panic(impossibleNow{})
 	}
-	b.reportOne(b.held[len(b.held)-1])
+	i := rapid.IntRange(0, len(b.fresh)-1).Draw(b.rt, "claimed")
+	d := b.fresh[i]
+	b.fresh = slices.Delete(b.fresh, i, i+1)
+	b.reportOne(d)
 }
 
 func (b *both) reportOne(d delivery) {
@@ -162,7 +180,7 @@ func (b *both) pass() {
 
 func (b *both) task() int {
 	if len(b.tasks) == 0 {
-		b.rt.Skip("no task")
+		panic(impossibleNow{})
 	}
 	return rapid.IntRange(0, len(b.tasks)-1).Draw(b.rt, "task")
 }

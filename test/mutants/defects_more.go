@@ -39,7 +39,7 @@ func doors() []defect {
 			"exit when held.status not in ('failed', 'cancelled', 'timed_out') and", "exit when"),
 		sql("decide_identity", "two requests take over one ended key (no compare-and-swap)", []tests{engine("Identity|Crowd|Key"), meeting("failed: request / request")},
 			" and i.task_id = held.task_id and i.epoch = held.epoch\n      and (i.status in ('failed', 'cancelled', 'timed_out') or i.expires_at <= at)\n", "\n"),
-		sql("create_tasks", "a task that is there already raises", []tests{crashing("request/before")}, "    on conflict (task_id) do nothing\n", ""),
+		sql("create_tasks", "a task that is there already raises", []tests{crashing("request again/before")}, "    on conflict (task_id) do nothing\n", ""),
 	}
 }
 
@@ -55,7 +55,7 @@ func gates() []defect {
 		sql("gate_level", "tokens pile up without a bound", []tests{engine("Rate|Window|Gate")},
 			"least(pawl.gate_burst(q), q.tokens", "greatest(pawl.gate_burst(q), q.tokens"),
 		sql("take_step_key", "a failed holder keeps a step's key", []tests{engine("Key"), crashing("fail a step with a key/before")},
-			"and s.state not in ('error', 'cancelled', 'skipped')) and", ") and"),
+			"and s.state not in ('error', 'cancelled', 'skipped')) and (held.expires_at <= pawl.now()) is not true;", ");"),
 		sql("free_step_keys", "who waits for a step's key is not woken", []tests{engine("Key"), crashing("complete a step with a key/before")},
 			"where w.scope = k.scope and w.key = k.key);", "where false);"),
 	}
@@ -79,7 +79,7 @@ func entities() []defect {
 	return []defect{
 		sql("close_entity_claim", "a janitor reverts a row that somebody touched", claim, "or (seen->>'version')::bigint = c.version)", "or true)"),
 		sql("close_entity_claim", "a claim outlives its end", claim, "  delete from pawl.entity_claims x where x.entity = c.entity and x.entity_id = c.entity_id;\n", ""),
-		sql("begin_claimed_delivery", "a redelivery begins while an earlier one may still act", claim, "  if found then\n    perform pawl.put_off", "  if false then\n    perform pawl.put_off"),
+		sql("begin_claimed_delivery", "a redelivery meets the claim of an earlier delivery as if it were somebody else's", []tests{crashing("claim an entity again where busy fails/before")}, "  if found then\n    perform pawl.put_off", "  if false then\n    perform pawl.put_off"),
 		sql("begin_claimed_delivery", "a row is claimed in whatever state it is", claim, "elsif seen->>'state' <> claim->>'from' then", "elsif false then"),
 		sql("revert_stale_claims", "a janitor takes claims whose lease is not over", claim,
 			"where x.claimed_at < at - e.claim_limit and x.lease_until < at order by", "where x.claimed_at < at - e.claim_limit order by",
@@ -91,9 +91,9 @@ func entities() []defect {
 // Reconciler, retention, dead letters.
 func chores() []defect {
 	return []defect{
-		sql("reconcile_attempts", "a repair at first sight, while a result may be on its way", []tests{engine("Reconcil|Lost|Flight")},
-			"n.pass < this_pass and", "n.pass <= this_pass and"),
-		sql("reconcile_attempts", "results on their way are not waited for", []tests{engine("Reconcil|Lost|Flight")},
+		sql("lost_attempts", "attempts that have their message are repaired", []tests{engine("TestHealthyWork|TestLostMessage")},
+			"and m.message->>'attempt' = s.attempt::text)", "and m.message->>'attempt' <> s.attempt::text)"),
+		sql("reconcile_attempts", "results on their way are not waited for", []tests{engine("TestResultOnItsWay")},
 			" and (oldest is null or oldest > n.results_msg_id))", ")"),
 		sql("sweep_tasks", "retention is not waited for", []tests{engine("Sweep|Retention|Kept")}, "and p.finalized_at <= l.before window", "and p.finalized_at is not null window"),
 		sql("dead_letter_messages", "a dead letter of a known attempt leaves it open", []tests{crashing("dead-letter a message/before"), engine("DeadLetter")},
