@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/test/kit"
 )
 
 // ways to die at a point: error is one that handlers catch (out of memory), always the same each time that the point is
@@ -57,6 +59,9 @@ func (l *lab) outcomes(t *testing.T, s Scenario) []string {
 		t.Logf("%s, done %d times", s.Name, times)
 		heal(l.kit(t))
 		l.healthy(t, s.Name)
+		if !strings.HasPrefix(s.Name, "reconcile") {
+			require.Zero(t, kit.Get[int](l.kit(t), "select count(*)::int from pawl.repairs"), "%s needed the reconciler", s.Name)
+		}
 		all = append(all, outcome(l.kit(t)))
 	}
 	return all

@@ -31,6 +31,9 @@ func run(only string) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	if err := healthy(dir, only); err != nil {
+		return 0, err
+	}
 	var outcomes []outcome
 	missed := 0
 	for _, d := range defects() {
@@ -52,4 +55,25 @@ func run(only string) (int, error) {
 		return missed, nil
 	}
 	return missed, write("docs/mutants.md", outcomes)
+}
+
+// healthy runs all tests without a defect: one that fails anyway finds nothing.
+func healthy(dir, only string) error {
+	seen := map[tests]bool{}
+	for _, d := range defects() {
+		for _, t := range d.Tests {
+			if seen[t] || !strings.Contains(d.What+" "+d.File, only) {
+				continue
+			}
+			seen[t] = true
+			name, err := t.find(dir)
+			if err != nil {
+				return fmt.Errorf("without a defect: %w", err)
+			} else if name != "" {
+				return fmt.Errorf("without a defect: %s fails, with PAWL_TEST_ONLY=%q", name, t.only)
+			}
+		}
+	}
+	fmt.Printf("%d sets of tests pass without a defect\n", len(seen))
+	return nil
 }
