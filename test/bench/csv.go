@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -65,16 +66,22 @@ func (b *bench) writeCSV(path string) error {
 	return file.Close()
 }
 
-// committed reads the figures that docs/benchmarks.csv has in the last commit: medians by engine | label. None when there
-// is no such file.
-func committed(ctx context.Context) (steps, idle map[string]float64) {
+// committed reads the figures that docs/benchmarks.csv has in the last commit. None when there is no such file.
+func committed(ctx context.Context) past {
 	text, err := exec.CommandContext(ctx, "git", "show", "HEAD:./../../docs/benchmarks.csv").Output()
 	if err != nil {
-		return nil, nil
+		return past{}
 	}
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	return readCSV(text)
+}
+
+// past figures by engine | label: median steps per second, median milliseconds when idle.
+type past struct{ steps, idle map[string]float64 }
+
+func readCSV(text []byte) past {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(rows) == 0 {
-		return nil, nil
+		return past{}
 	}
 	at := func(row []string, name string) float64 {
 		v, err := strconv.ParseFloat(row[slices.Index(rows[0], name)], 64)
@@ -92,32 +99,31 @@ func committed(ctx context.Context) (steps, idle map[string]float64) {
 			values[k] = append(values[k], at(row, "steps_per_second"))
 		}
 	}
-	steps = map[string]float64{}
+	steps := map[string]float64{}
 	for k, v := range values {
 		steps[k] = median(v)
 	}
-	return steps, idle
+	return past{steps, idle}
 }
 
 // change prints how Pawl's figures differ from those committed: as they are, and measured in raw PGMQ of the same run, which
 // takes the machine's mood out.
-func (b *bench) change(ctx context.Context, w io.Writer, cells []cell) {
-	steps, idle := committed(ctx)
-	if len(steps) == 0 {
+func (b *bench) change(w io.Writer, was past, cells []cell) {
+	if len(was.steps) == 0 {
 		fmt.Fprintln(w, "\nno committed figures to compare with (docs/benchmarks.csv)")
 		return
 	}
 	fmt.Fprintln(w, "\nagainst the committed docs/benchmarks.csv:")
-	mood := b.rate(rawKey) / steps[rawKey]
-	fmt.Fprintf(w, "  %-28s %9s messages/s, were %s (%+.0f %%)\n", "raw PGMQ", grouped(b.rate(rawKey)), grouped(steps[rawKey]), 100*(mood-1))
+	mood := b.rate(rawKey) / was.steps[rawKey]
+	fmt.Fprintf(w, "  %-28s %9s messages/s, were %s (%+.0f %%)\n", "raw PGMQ", grouped(b.rate(rawKey)), grouped(was.steps[rawKey]), 100*(mood-1))
 	for _, c := range cells {
 		k := key(&pawlEngine{}, c)
-		if was, now := steps[k], b.rate(k); was > 0 && now > 0 {
-			fmt.Fprintf(w, "  %-28s %9s steps/s, were %s (%+.0f %%; in raw PGMQ %+.0f %%)\n", c.label, grouped(now), grouped(was),
-				100*(now/was-1), 100*(now/was/mood-1))
+		if before, now := was.steps[k], b.rate(k); before > 0 && now > 0 {
+			fmt.Fprintf(w, "  %-28s %9s steps/s, were %s (%+.0f %%; in raw PGMQ %+.0f %%)\n", c.label, grouped(now), grouped(before),
+				100*(now/before-1), 100*(now/before/mood-1))
 		}
-		if was, now := idle[k], median(b.latency[k]); was > 0 && now > 0 {
-			fmt.Fprintf(w, "  %-28s %9.1f ms, were %.1f (%+.0f %%)\n", c.label+", idle", now, was, 100*(now/was-1))
+		if before, now := was.idle[k], median(b.latency[k]); before > 0 && now > 0 {
+			fmt.Fprintf(w, "  %-28s %9.1f ms, were %.1f (%+.0f %%)\n", c.label+", idle", now, before, 100*(now/before-1))
 		}
 	}
 }

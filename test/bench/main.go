@@ -88,7 +88,7 @@ func run(ctx context.Context, o options) error {
 	}
 	b.table(os.Stdout, engines, cells)
 	b.more(os.Stdout)
-	b.change(ctx, os.Stdout, cells)
+	b.change(os.Stdout, committed(ctx), cells)
 	fmt.Printf("ratio_to_pgmq_bound=%s\n", b.ratio())
 	return err
 }

@@ -48,7 +48,7 @@ func (b *bench) row(w io.Writer, label, k string) {
 	fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s | %s / %s | %s |\n", label, engine, b.span(k),
 		number(func(f figures) float64 { return f.TasksPerSecond }), number(func(f figures) float64 { return f.PostgresMicros }),
 		number(func(f figures) float64 { return f.ClientMicros }), number(func(f figures) float64 { return f.WALBytes }),
-		fmt.Sprintf("%.2f", b.median(k, func(f figures) float64 { return f.Commits })),
+		number(func(f figures) float64 { return f.Commits }),
 		number(func(f figures) float64 { return f.PostgresMB }), number(func(f figures) float64 { return f.ClientMB }), idle)
 }
 
@@ -77,6 +77,9 @@ func (b *bench) number(k string, of func(figures) float64) string {
 	v := b.median(k, of)
 	if math.IsNaN(v) {
 		return ""
+	}
+	if v < 10 {
+		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return grouped(v)
 }

@@ -131,6 +131,9 @@ func (b *bench) load(ctx context.Context, e engine, s stage) (f figures, ran int
 		ran += n
 		rate = float64(n) / time.Since(began).Seconds()
 		n = max(n, min(s.work.Batch, 10, int(rate*longest.Seconds())))
+		if s.work.line() { // one long chain says nothing of ten
+			n = max(n, min(s.work.Batch, 10))
+		}
 	}
 	n = max(n, int(rate*b.seconds), min(s.work.Batch, int(rate*longest.Seconds())))
 	postmaster := b.postmaster()
