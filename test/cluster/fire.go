@@ -167,7 +167,7 @@ func (f *Fire) actions() map[Fault]func(context.Context, Event) (bool, bool) {
 		LockRows:     f.statement(f.lockRows),
 		KillBouncer:  f.killBouncer,
 	}
-	actions[KillOrchestrator], actions[FreezeOrchestra] = actions[KillWorker], actions[FreezeWorker]
+	actions[KillOrchestrator], actions[FreezeOrchestrator] = actions[KillWorker], actions[FreezeWorker]
 	for fault := range disturbances {
 		actions[fault] = f.statement(f.disturb)
 	}

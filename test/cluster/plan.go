@@ -16,31 +16,31 @@ type Fault string
 
 // Faults of a plan.
 const (
-	CutOne            Fault = "cut one connection"
-	CutAll            Fault = "cut all connections"
-	SwallowCommit     Fault = "swallow the reply of a commit"
-	LoseCommit        Fault = "lose a commit"
-	SwallowReply      Fault = "swallow a reply"
-	HangReply         Fault = "keep a reply for ever"
-	BlackHole         Fault = "black hole"
-	Latency           Fault = "latency"
-	DropNotifications Fault = "drop notifications"
-	HalfOpenListener  Fault = "half-open listener"
-	TerminateBackend  Fault = "pg_terminate_backend"
-	KillWorker        Fault = "kill -9 a worker"
-	KillOrchestrator  Fault = "kill -9 an orchestrator"
-	FreezeWorker      Fault = "suspend a worker"
-	FreezeOrchestra   Fault = "suspend an orchestrator"
-	RepeatDelivery    Fault = "deliver messages again"
-	CopyMessage       Fault = "copy a step message"
-	RepeatResult      Fault = "repeat a result"
-	RepeatEngine      Fault = "repeat finalizations and enqueues"
-	Garbage           Fault = "garbage"
-	LockRows          Fault = "lock tasks"
-	KillBouncer       Fault = "kill -9 PgBouncer"
-	StopServer        Fault = "stop Postgres at once"
-	KillServer        Fault = "kill -9 Postgres"
-	KillBackend       Fault = "kill -9 a backend"
+	CutOne             Fault = "cut one connection"
+	CutAll             Fault = "cut all connections"
+	SwallowCommit      Fault = "swallow the reply of a commit"
+	LoseCommit         Fault = "lose a commit"
+	SwallowReply       Fault = "swallow a reply"
+	HangReply          Fault = "keep a reply for ever"
+	BlackHole          Fault = "black hole"
+	Latency            Fault = "latency"
+	DropNotifications  Fault = "drop notifications"
+	HalfOpenListener   Fault = "half-open listener"
+	TerminateBackend   Fault = "pg_terminate_backend"
+	KillWorker         Fault = "kill -9 a worker"
+	KillOrchestrator   Fault = "kill -9 an orchestrator"
+	FreezeWorker       Fault = "suspend a worker"
+	FreezeOrchestrator Fault = "suspend an orchestrator"
+	RepeatDelivery     Fault = "deliver messages again"
+	CopyMessage        Fault = "copy a step message"
+	RepeatResult       Fault = "repeat a result"
+	RepeatEngine       Fault = "repeat finalizations and enqueues"
+	Garbage            Fault = "garbage"
+	LockRows           Fault = "lock tasks"
+	KillBouncer        Fault = "kill -9 PgBouncer"
+	StopServer         Fault = "stop Postgres at once"
+	KillServer         Fault = "kill -9 Postgres"
+	KillBackend        Fault = "kill -9 a backend"
 )
 
 // kind says how often a fault strikes beside others, whom, and for how long.
@@ -58,7 +58,7 @@ var kinds = []kind{
 	{SwallowReply, 60, anyMember, 0, 0}, {HangReply, 4, Worker, 0, 0}, {BlackHole, 10, anyMember, 300, 5000}, {Latency, 20, anyMember, 500, 4000},
 	{DropNotifications, 30, Worker, 0, 0}, {HalfOpenListener, 10, Orchestrator, 0, 0}, {TerminateBackend, 100, "", 0, 0},
 	{KillWorker, 20, Worker, 0, 2000}, {KillOrchestrator, 20, Orchestrator, 0, 2000},
-	{FreezeWorker, 12, Worker, 3500, 6000}, {FreezeOrchestra, 8, Orchestrator, 3000, 7000},
+	{FreezeWorker, 12, Worker, 3500, 6000}, {FreezeOrchestrator, 8, Orchestrator, 3000, 7000},
 	{RepeatDelivery, 70, "", 0, 0}, {CopyMessage, 15, "", 0, 0}, {RepeatResult, 30, "", 0, 0}, {RepeatEngine, 20, "", 0, 0},
 	{Garbage, 40, "", 0, 0}, {LockRows, 15, "", 100, 1500},
 	{KillBouncer, 4, bouncerTarget, 0, 0}, {StopServer, 3, serverTarget, 0, 0}, {KillServer, 2, serverTarget, 0, 0}, {KillBackend, 2, serverTarget, 0, 0},
