@@ -129,9 +129,9 @@ func TestInfrastructureErrorsLeaveTheMessage(t *testing.T) {
 	h := newHouse(t)
 	var refused atomic.Int32
 	h.start(actors.Config{
-		VisibilityTimeout: 200 * time.Millisecond, MaxDeliveries: 2,
+		VisibilityTimeout: 3 * time.Second, MaxDeliveries: 2, // long enough for a busy machine: a timeout alone would count
 		Work: &faulty{h.db, func(sql string, _ []any) error {
-			if strings.Contains(sql, "process_task_requests") && refused.Add(1) <= 8 {
+			if strings.Contains(sql, "process_task_requests") && refused.Add(1) <= 6 {
 				return &pgconn.PgError{Code: []string{"40P01", "55P03", "40001", "53300", "25006", "57P01"}[refused.Load()%6]}
 			}
 			return nil
@@ -140,7 +140,7 @@ func TestInfrastructureErrorsLeaveTheMessage(t *testing.T) {
 	h.work()
 	h.request()
 	h.eventually(1, completed)
-	require.GreaterOrEqual(t, refused.Load(), int32(8))
+	require.GreaterOrEqual(t, refused.Load(), int32(6))
 	require.Zero(t, h.count(`select count(*) from pawl.dead_letters`))
 }
 

@@ -101,7 +101,8 @@ func TestAWorkerKilledInTheMiddleLosesNothing(t *testing.T) {
 	awaitState(t, pool, task, "complete")
 	var deliveries, attempt int
 	require.NoError(t, pool.QueryRow(t.Context(), `select deliveries, attempt from pawl.steps where task_id = $1`, task).Scan(&deliveries, &attempt))
-	require.Equal(t, []int{2, 1}, []int{deliveries, attempt})
+	require.GreaterOrEqual(t, deliveries, 2)
+	require.Equal(t, 1, attempt, "a delivery more is the same attempt")
 }
 
 func TestSIGTERMHandsBackAndExitsWithZero(t *testing.T) {
