@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // check is one promise and what the tables say about it.
@@ -42,7 +41,7 @@ func (r *run) prove(ctx context.Context) error {
 		r.say("  %s %s", mark, c.text)
 	}
 	took := r.ended.Sub(r.started)
-	r.say("\n%d orders and %d steps in %s: %.0f tasks and %.0f steps a second (%s)", f.tasks, f.steps, took.Round(100*time.Millisecond),
+	r.say("\n%d orders and %d steps in %.1f s: %.0f tasks and %.0f steps a second (%s)", f.tasks, f.steps, took.Seconds(),
 		float64(f.tasks)/took.Seconds(), float64(f.steps)/took.Seconds(), r.pace())
 	if !good {
 		return ErrNotProven
