@@ -41,6 +41,7 @@ func settle(k *kit.Kit) {
 // nothing is left to do.
 func heal(k *kit.Kit) {
 	k.Helper()
+	calm(k) // the engine is quicker than janitors
 	for round := range 100 {
 		for _, q := range stepQueues {
 			k.Expire(q)
