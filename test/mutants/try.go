@@ -72,6 +72,9 @@ func try(dir string, d defect) (outcome, error) {
 
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
+// part of a test that only says which of its workers met the defect.
+var part = regexp.MustCompile(`/crash(/\d+)?$`)
+
 // find runs tests and names the one that failed; "" when all passed.
 func (t tests) find(dir string) (string, error) {
 	cmd := exec.Command("go", "test", "-count=1", "-timeout=240s", "-failfast", "-run", t.run, t.pkg)
@@ -100,7 +103,7 @@ func (t tests) find(dir string) (string, error) {
 	if name == "?" {
 		return "", fmt.Errorf("%s fails without a failed test:\n%s", t.pkg, out.String())
 	}
-	return fmt.Sprintf("`%s` %s", t.pkg, name), nil
+	return fmt.Sprintf("`%s` %s", t.pkg, part.ReplaceAllString(name, "")), nil
 }
 
 // copyTree copies what git knows, as it is in the work tree, into a new folder.
