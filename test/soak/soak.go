@@ -238,8 +238,12 @@ func (s *soak) report(ctx context.Context, v cluster.Verdict) (ok bool, err erro
 	if err != nil {
 		return false, fmt.Errorf("writing the report: %w", err)
 	}
-	fmt.Fprintf(file, "# The soak\n\nPrinted by `make soak DURATION=%s SEED=%d`: three orchestrators, workers and clients, each behind a proxy that breaks its\n"+
-		"conversation with Postgres; processes killed and suspended; Postgres itself stopped and killed. See `test/soak`.\n\n", s.duration, s.seed)
+	command := fmt.Sprintf("make soak DURATION=%s SEED=%d", s.duration, s.seed)
+	if s.plan != "" {
+		command = "make replay PLAN=" + filepath.Base(s.plan)
+	}
+	fmt.Fprintf(file, "# The soak\n\nPrinted by `%s`: three orchestrators, workers and clients, each behind a proxy that breaks its\n"+
+		"conversation with Postgres; processes killed and suspended; Postgres itself stopped and killed. See `test/soak`.\n\n", command)
 	r.Print(file)
 	return !r.Failed(), file.Close()
 }
