@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/pawl-dev/pawl/internal/nearest"
 )
 
 var (
@@ -50,7 +52,7 @@ func (d *decoder) suggest(name string, candidates []string) string {
 		return ""
 	}
 	d.guesses--
-	if near := nearest(name, candidates); near != "" {
+	if near := nearest.Name(name, candidates); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""
