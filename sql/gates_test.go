@@ -80,6 +80,8 @@ func TestPausedQueueStartsNothingAndHandsOutNothing(t *testing.T) {
 	k.rest()
 	require.Len(t, k.claim("gated_queue"), 3)
 	require.Empty(t, list[string](k, "select queue from pawl.held_steps"))
+	require.Equal(t, []string{"pause_queue by ann: broken", "resume_queue by ann: mended"}, list[string](k,
+		"select format('%s by %s: %s', command, actor, reason) from pawl.operations where queue = 'gated_queue' order by operation_id"))
 	k.sound()
 }
 

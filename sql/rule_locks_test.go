@@ -81,7 +81,7 @@ func functionTexts(t *testing.T) map[string]string {
 // (clock_timestamp against vt and enqueued_at), and date a record (now).
 func TestOneClockDecides(t *testing.T) {
 	t.Parallel()
-	inOneStatement := []string{"configure_queue", "beat_processor"}
+	inOneStatement := []string{"beat_processor"}
 	datesARecord := []string{"check_entity"}
 	compared := regexp.MustCompile(`(\w+)\s*[<>]=?\s*clock_timestamp\(\)`)
 	bare := regexp.MustCompile(`(?:^|[^.\w])(now\(\)|current_timestamp|localtimestamp|statement_timestamp|transaction_timestamp)`)

@@ -3,7 +3,7 @@
 --   claimed since the last look counts as claimed now. So a bucket never holds more than the burst together with what is
 --   released and unclaimed, and workers that stop for a while find one burst, not two: no window of time sees more starts
 --   than the limit allows in it plus one burst, however seldom the gate looks.
--- called by: open_gate, configure_queue: under the queue row's lock.
+-- called by: open_gate, change_queue: under the queue row's lock.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.gate_level(q pawl.queues, at timestamptz, unclaimed int) returns double precision

@@ -1,7 +1,7 @@
 -- does: makes a queue known to Pawl: creates it in PGMQ unless it is there, tunes its table, writes its functions and
 --   its announcing trigger. Returns whether it was new to Pawl. PGMQ's index on vt serves no statement of ours or of
 --   PGMQ's read, and without it a read is a HOT update.
--- called by: register_template, adhoc_template, configure_queue, sql/triggers/queues.sql.
+-- called by: register_template, adhoc_template, change_queue, sql/triggers/queues.sql.
 -- locks: an advisory lock per queue name; the queue's table while its trigger is made.
 -- raises: PW010 for a bad name.
 create or replace function pawl.install_queue(queue text, engine boolean default false) returns boolean

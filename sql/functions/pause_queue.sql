@@ -6,5 +6,6 @@
 create or replace function pawl.pause_queue(queue text, actor text, reason text) returns jsonb language plpgsql as $$
 begin
   perform pawl.check_known_queue(queue);
-  return pawl.configure_queue(queue, '{"paused": true}', actor, reason);
+  perform pawl.begin_operation(actor, reason);
+  return pawl.end_operation('pause_queue', jsonb_build_object('queue', queue), pawl.change_queue(queue, '{"paused": true}'));
 end $$;

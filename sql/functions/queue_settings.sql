@@ -1,5 +1,5 @@
 -- does: gives a queue's row as it would be with new settings, checked field by field.
--- called by: configure_queue.
+-- called by: change_queue.
 -- locks: nothing.
 -- raises: PW024 for an unknown field or a bad value.
 create or replace function pawl.queue_settings(q pawl.queues, settings jsonb) returns pawl.queues language plpgsql as $$

@@ -1,5 +1,5 @@
 -- does: a queue's settings as configure_queue takes them; what is not set is null.
--- called by: configure_queue, pawl config show.
+-- called by: change_queue, pawl config show.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.show_queue_settings(q pawl.queues) returns jsonb language sql stable as $$

@@ -1,6 +1,6 @@
 -- does: gives a concurrency slot to every attempt of a queue that is under way when it gets its first limit, so that they
 --   count. An attempt that begins in the same moment may be missed: it began before the limit.
--- called by: configure_queue.
+-- called by: change_queue.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.take_slots(queue text) returns void language plpgsql as $$
