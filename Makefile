@@ -64,9 +64,8 @@ clean: ## remove what make built
 
 .PHONY: sdk-typescript conformance throughput examples
 
-sdk-typescript: setup ## build and test the TypeScript SDK (needs Node 20 and npm)
-	cd sdk/typescript && npm ci --no-audit --no-fund --loglevel=error
-	cd sdk/typescript && go run ../../internal/sdkrun npm test
+sdk-typescript: setup ## build and test the TypeScript SDK
+	sdk/typescript/run-tests
 
 conformance: setup build ## workers of all languages through their paces (ARGS=--markdown: the table of docs/conformance.md)
 	scripts/conformance $(ARGS)
