@@ -30,14 +30,37 @@ func TestTheGoWorkerPasses(t *testing.T) {
 	require.Greater(t, report.Passed(), 20)
 }
 
-func TestAWorkerThatDoesNothingFails(t *testing.T) {
+func TestAWorkerThatTakesNoStepsIsNotTried(t *testing.T) {
 	t.Parallel()
-	report, err := conformance.Run(t.Context(), conformance.Config{Command: "echo no work; exec sleep 1000", Level: conformance.LevelPGMQ, Patience: time.Second})
-	require.NoError(t, err)
-	require.Zero(t, report.Passed())
-	require.Equal(t, "FAIL", string(report.Results[0].Outcome))
-	require.Contains(t, report.Log, "no work")
-	require.Contains(t, report.Summary(), "0 passed")
+	for name, worker := range map[string]struct {
+		command, why, log string
+		patience          time.Duration
+	}{
+		"hangs":          {"echo no work; exec sleep 1000", "it runs, and the first step for its handler echo is", "no work", time.Second},
+		"ends at once":   {"echo no database; exit 3", "it has ended 5 times, the last time with exit code 3", "no database", time.Minute},
+		"does not exist": {"no-such-worker --queue x", "it has ended 5 times, the last time with exit code 127", "not found", time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, err := conformance.Run(t.Context(), conformance.Config{Command: worker.command, Level: conformance.LevelPGMQ, Patience: worker.patience})
+			require.NoError(t, err)
+			require.Zero(t, report.Passed())
+			require.Equal(t, "FAIL", string(report.Results[0].Outcome))
+			require.Contains(t, report.Silent, worker.why)
+			require.Contains(t, report.Log, worker.log)
+			var printed bytes.Buffer
+			report.Print(&printed)
+			require.Contains(t, printed.String(), worker.why)
+			require.NotContains(t, printed.String(), report.Results[0].Check, "one reason is enough")
+			require.Contains(t, report.Summary(), "0 passed")
+		})
+	}
+}
+
+func TestACheckThatDoesNotExistIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := conformance.Run(t.Context(), conformance.Config{Command: "true", Only: []string{"retry-after is passed onn"}})
+	require.ErrorContains(t, err, `did you mean "retry-after is passed on"?`)
 }
 
 func TestTheTableNumbersWhatLevelsCannotPass(t *testing.T) {

@@ -28,7 +28,6 @@ type kit struct {
 	config  Config
 	pool    *pgxpool.Pool
 	process *process
-	silent  error // why the worker takes no steps, nil when it does
 }
 
 // decorate makes copies and newer versions of messages whose input asks for it: a marker in the input, because the message

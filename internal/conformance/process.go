@@ -77,8 +77,10 @@ var simple = regexp.MustCompile(`^[A-Za-z0-9_./~-]+( +[A-Za-z0-9_./:=@,+'"-]+)*$
 // script is what the shell runs: the worker in the shell's place where that is possible; otherwise a shell that survives
 // SIGTERM until the worker has ended, and ends with its exit code.
 func script(command string) string {
-	if simple.MatchString(command) && !strings.HasPrefix(command, "exec ") {
-		return "exec " + command
+	if simple.MatchString(command) {
+		if _, err := exec.LookPath(strings.Fields(command)[0]); err == nil { // no builtin of the shell, such as exec
+			return "exec " + command
+		}
 	}
 	return "trap : TERM\n" + command
 }
@@ -133,6 +135,13 @@ func (p *process) unexpected() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exits
+}
+
+// exitCode of the last exit.
+func (p *process) exitCode() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.code
 }
 
 // end kills what is left.

@@ -28,7 +28,8 @@ type Report struct {
 	Name    string   `json:"name"`
 	Level   Level    `json:"level"`
 	Results []Result `json:"results"`
-	Log     string   `json:"log,omitempty"` // the end of what the worker wrote, when a check failed
+	Silent  string   `json:"silent,omitempty"` // why no check was tried: the worker takes no steps
+	Log     string   `json:"log,omitempty"`    // the end of what the worker wrote, when a check failed
 }
 
 // Failed counts the checks that failed.
@@ -59,8 +60,12 @@ func (r *Report) Summary() string {
 
 // Print writes a line for each check.
 func (r *Report) Print(w io.Writer) {
-	for _, one := range r.Results {
-		fmt.Fprintln(w, one)
+	if r.Silent != "" {
+		fmt.Fprintf(w, "The worker takes no steps, so that no check was tried: %s\n", r.Silent)
+	} else {
+		for _, one := range r.Results {
+			fmt.Fprintln(w, one)
+		}
 	}
 	fmt.Fprintln(w, r.Summary())
 	if r.Log != "" {

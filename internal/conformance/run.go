@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/internal/sandbox"
 )
 
@@ -55,6 +57,12 @@ func (c *Config) normalize() error {
 	if c.Progress == nil {
 		c.Progress = func(Result) {}
 	}
+	names := Names()
+	for _, name := range c.Only {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("there is no check %q%s", name, nearest.Suggestion(name, names))
+		}
+	}
 	return nil
 }
 
@@ -92,7 +100,13 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	}
 	defer k.process.end()
 	report = Report{Name: config.Name, Level: config.Level}
-	report.Results = k.runAll(ctx, chosen(config.Only))
+	if silent := k.takesSteps(ctx); silent != nil {
+		report.Silent = silent.Error()
+		config.Progress(Result{Check: "takes a step at all", Outcome: Fails, Detail: report.Silent})
+		report.Results = notTried(chosen(config.Only), config.Level)
+	} else {
+		report.Results = k.runAll(ctx, chosen(config.Only))
+	}
 	if report.Failed() > 0 {
 		report.Log = k.process.tail()
 	}
@@ -124,9 +138,6 @@ func (k *kit) runAll(ctx context.Context, all []check) []Result {
 		results[i] = r
 		k.config.Progress(r)
 	}
-	if k.silent = k.takesSteps(ctx); k.silent != nil {
-		k.config.Progress(Result{Check: "takes a step at all", Outcome: Fails, Detail: k.silent.Error()})
-	}
 	for i := range all {
 		if !all[i].Alone {
 			side.Go(func() { judge(i) })
@@ -141,18 +152,49 @@ func (k *kit) runAll(ctx context.Context, all []check) []Result {
 	return results
 }
 
+// tooManyExits of a worker that has not taken a step: it will not.
+const tooManyExits = 5
+
 // takesSteps runs one step, so that a worker that does nothing is not waited for in every check.
 func (k *kit) takesSteps(ctx context.Context) error {
-	_, err := k.completes(ctx, request{Handler: "echo", Input: "hello"}, "hello")
-	return err
+	task, err := k.submit(ctx, request{Handler: "echo", Input: "hello"})
+	if err != nil {
+		return err
+	}
+	var s step
+	err = k.until(ctx, func() (bool, error) {
+		if s, err = k.step(ctx, task, "run"); err != nil && !errors.Is(err, errNoStep) {
+			return false, err
+		}
+		if n := k.process.unexpected(); n >= tooManyExits {
+			return false, fmt.Errorf("it has ended %d times, the last time with exit code %d", n, k.process.exitCode())
+		}
+		return s.State == "complete" || s.State == "error", nil
+	})
+	if errors.Is(err, errPatience) {
+		return fmt.Errorf("it runs, and the first step for its handler echo is %s after %s; does it serve the queue $PAWL_QUEUE, %s?", s.State, k.config.Patience, Queue)
+	}
+	if err != nil {
+		return err
+	}
+	return k.compare(ctx, s, "hello")
+}
+
+// notTried are the results of a worker that takes no steps.
+func notTried(all []check, level Level) []Result {
+	results := make([]Result, len(all))
+	for i, c := range all {
+		results[i] = Result{Check: c.Name, Outcome: Fails, Detail: "not tried: the worker does not even echo"}
+		if why, cannot := c.Cannot[level]; cannot {
+			results[i] = Result{Check: c.Name, Outcome: Cannot, Detail: why}
+		}
+	}
+	return results
 }
 
 func (k *kit) judge(ctx context.Context, c check) Result {
 	if why, cannot := c.Cannot[k.config.Level]; cannot {
 		return Result{Check: c.Name, Outcome: Cannot, Detail: why}
-	}
-	if k.silent != nil {
-		return Result{Check: c.Name, Outcome: Fails, Detail: "not tried: the worker does not even echo"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*k.config.Patience) // each wait has its own, shorter limit
 	defer cancel()
