@@ -54,9 +54,11 @@ bench-growth: setup build ## Pawl in a full database, written to docs/growth.md 
 	cd test/bench && go run . -growth -reps 5 -out ../../docs $(ARGS)
 
 soak: setup ## a cluster under fire, Postgres included (DURATION=1h SEED=1 ARGS="-out docs/soak.md")
+	@scripts/setup soak
 	go run ./test/soak $(if $(DURATION),-duration $(DURATION)) $(if $(SEED),-seed $(SEED)) $(ARGS)
 
 replay: setup ## the plan of an earlier soak again (PLAN=soak-1.jsonl)
+	@scripts/setup soak
 	go run ./test/soak -plan $(PLAN) $(ARGS)
 
 clean: ## remove what make built

@@ -13,6 +13,8 @@ type Config struct {
 	Port int
 	// Settings of postgresql.conf, over the defaults (max_connections 300, jit off, …). Default: none.
 	Settings map[string]string
+	// Environment is added to that of the server's processes. Default: none.
+	Environment []string
 	// Logger gets a line when the server runs and when it stops. Default: none.
 	Logger *slog.Logger
 

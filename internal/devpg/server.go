@@ -112,6 +112,7 @@ func (s *Server) run(ctx context.Context) error {
 	}
 	defer logFile.Close() // the server has its own handle
 	s.cmd = s.binaries.command("postgres", s.arguments()...)
+	s.cmd.Env = append(s.cmd.Env, s.config.Environment...)
 	s.cmd.Stdout, s.cmd.Stderr = logFile, logFile
 	s.owner.apply(s.cmd)
 	if err := s.cmd.Start(); err != nil {

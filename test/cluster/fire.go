@@ -43,8 +43,12 @@ type Fire struct {
 	copied map[StepName]bool // guarded by mu
 	busy   map[*Member]bool  // guarded by mu: a process whose fault lasts
 	failed []error           // guarded by mu
+	again  []span            // in which the server's clock told times that it had told before; guarded by mu
 	doing  map[Fault]func(context.Context, Event) (injected, effective bool)
 }
+
+// span of time.
+type span struct{ from, until time.Time }
 
 // NewFire is a fire that has not begun. Several plans may follow one another in it.
 func (s *Stage) NewFire(history *History, server Server) *Fire {
@@ -166,8 +170,11 @@ func (f *Fire) actions() map[Fault]func(context.Context, Event) (bool, bool) {
 		CopyMessage:  f.statement(f.copyMessage),
 		LockRows:     f.statement(f.lockRows),
 		KillBouncer:  f.killBouncer,
+		ClockForward: f.jumpClock(time.Millisecond),
+		ClockBack:    f.jumpClock(-time.Millisecond),
 	}
 	actions[KillOrchestrator], actions[FreezeOrchestrator] = actions[KillWorker], actions[FreezeWorker]
+	actions[ClockFarBack] = actions[ClockBack]
 	for fault := range disturbances {
 		actions[fault] = f.statement(f.disturb)
 	}

@@ -48,7 +48,7 @@ type Asked struct {
 	Cancelled bool    // the cancel's answer said that it took effect
 
 	at    time.Time
-	ended time.Time // as the database tells; zero: not seen yet
+	ended time.Time // by this machine's clock; zero: not seen yet
 	state string    // final one that somebody has read
 }
 
@@ -56,7 +56,8 @@ type Asked struct {
 type History struct {
 	mu    sync.Mutex
 	asked map[uuid.UUID]*Asked
-	order []*Asked // as they were asked
+	begun map[uuid.UUID]*Asked // those whose end nobody has seen
+	order []*Asked             // as they were asked
 	wrong []string
 	calls map[string]int // by operation and outcome
 	keys  int            // given out
@@ -64,7 +65,7 @@ type History struct {
 
 // NewHistory is an empty one.
 func NewHistory() *History {
-	return &History{asked: make(map[uuid.UUID]*Asked), calls: make(map[string]int)}
+	return &History{asked: make(map[uuid.UUID]*Asked), begun: make(map[uuid.UUID]*Asked), calls: make(map[string]int)}
 }
 
 // key is one that the request before may have had, too.
@@ -88,7 +89,7 @@ func (h *History) ask(a Asked) *Asked {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a.at = time.Now()
-	h.asked[a.ID] = &a
+	h.asked[a.ID], h.begun[a.ID] = &a, &a
 	h.order = append(h.order, &a)
 	return &a
 }
@@ -126,14 +127,13 @@ func (h *History) open() []uuid.UUID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var open []uuid.UUID
-	for id, a := range h.asked {
-		switch {
-		case !a.ended.IsZero():
-		case a.Outcome == Unknown && time.Since(a.at) > neverArrived:
+	for id, a := range h.begun {
+		if a.Outcome == Unknown && time.Since(a.at) > neverArrived {
 			a.ended = a.at
-		default:
-			open = append(open, id)
+			delete(h.begun, id)
+			continue
 		}
+		open = append(open, id)
 	}
 	return open
 }
@@ -141,7 +141,12 @@ func (h *History) open() []uuid.UUID {
 func (h *History) end(id uuid.UUID, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asked[id].ended = at
+	a := h.asked[id]
+	if at.Before(a.at) {
+		at = a.at
+	}
+	a.ended = at
+	delete(h.begun, id)
 }
 
 // recovered returns when the last of some requests ended; false while one has not.

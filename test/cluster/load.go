@@ -37,8 +37,9 @@ type Load struct {
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 
-	mu   sync.Mutex
-	sent int // guarded by mu
+	mu     sync.Mutex
+	sent   int       // guarded by mu
+	looked time.Time // when look last saw what had ended; guarded by mu
 }
 
 // callTimeout of a client's call. What takes longer is unknown.
@@ -209,8 +210,12 @@ func (l *Load) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	open := l.History.open()
+	now := time.Now()
+	l.mu.Lock()
+	last := l.looked
+	l.mu.Unlock()
 	rows, err := l.stage.Pool.Query(ctx, `
-		select o.id, coalesce(t.finalized_at, a.absorbed_at, d.dead_at) from unnest($1::uuid[]) o(id)
+		select o.id, extract(epoch from clock_timestamp() - coalesce(t.finalized_at, a.absorbed_at, d.dead_at))::float8 from unnest($1::uuid[]) o(id)
 		left join pawl.tasks t on t.task_id = o.id
 		left join lateral (select x.absorbed_at from pawl.absorbed x where t.task_id is null
 			and x.queue = 'orchestration_task_requests' and x.message->>'request_id' = o.id::text limit 1) a on true
@@ -223,13 +228,23 @@ func (l *Load) look(ctx context.Context) error {
 	defer rows.Close()
 	for rows.Next() {
 		var id uuid.UUID
-		var at time.Time
-		if err := rows.Scan(&id, &at); err != nil {
+		var age float64 // by the server's clock, which may have jumped: it ended between two looks
+		if err := rows.Scan(&id, &age); err != nil {
 			return fmt.Errorf("looking at the tasks: %w", err)
+		}
+		at := now.Add(-time.Duration(max(age, 0) * float64(time.Second)))
+		if at.Before(last) {
+			at = last
 		}
 		l.History.end(id, at)
 	}
-	return rows.Err()
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("looking at the tasks: %w", err)
+	}
+	l.mu.Lock()
+	l.looked = now
+	l.mu.Unlock()
+	return nil
 }
 
 // Settle waits until all has ended: no message is left in any queue, and every task is final.

@@ -41,6 +41,9 @@ const (
 	StopServer         Fault = "stop Postgres at once"
 	KillServer         Fault = "kill -9 Postgres"
 	KillBackend        Fault = "kill -9 a backend"
+	ClockForward       Fault = "clock of Postgres forward"
+	ClockBack          Fault = "clock of Postgres back"
+	ClockFarBack       Fault = "clock of Postgres far back"
 )
 
 // kind says how often a fault strikes beside others, whom, and for how long.
@@ -48,7 +51,7 @@ type kind struct {
 	fault    Fault
 	weight   int
 	target   string // kind of member; any: of all; empty: none
-	from, to int    // milliseconds
+	from, to int    // milliseconds that it lasts, or by which a clock jumps
 }
 
 const anyMember = "any"
@@ -62,12 +65,14 @@ var kinds = []kind{
 	{RepeatDelivery, 70, "", 0, 0}, {CopyMessage, 15, "", 0, 0}, {RepeatResult, 30, "", 0, 0}, {RepeatEngine, 20, "", 0, 0},
 	{Garbage, 40, "", 0, 0}, {LockRows, 15, "", 100, 1500},
 	{KillBouncer, 4, bouncerTarget, 0, 0}, {StopServer, 3, serverTarget, 0, 0}, {KillServer, 2, serverTarget, 0, 0}, {KillBackend, 2, serverTarget, 0, 0},
+	{ClockForward, 4, clockTarget, 5_000, 180_000}, {ClockBack, 3, clockTarget, 500, 10_000}, {ClockFarBack, 1, clockTarget, 10_000, 60_000},
 }
 
 // Targets that a plan may do without.
 const (
 	bouncerTarget = "pgbouncer"
 	serverTarget  = "server"
+	clockTarget   = "clock"
 )
 
 // Event is one fault at its time.
@@ -90,6 +95,7 @@ type Plan struct {
 	Clients       int     `json:"clients"`
 	Bouncer       bool    `json:"pgbouncer"` // before the last Go worker
 	Server        bool    `json:"server"`    // Postgres itself is stopped and killed
+	Clock         bool    `json:"clock"`     // its clock jumps
 	Events        []Event `json:"-"`
 }
 
@@ -99,7 +105,7 @@ func (p *Plan) Draw() {
 	var possible []kind
 	total := 0
 	for _, k := range kinds {
-		if k.target == bouncerTarget && !p.Bouncer || k.target == serverTarget && !p.Server {
+		if k.target == bouncerTarget && !p.Bouncer || k.target == serverTarget && !p.Server || k.target == clockTarget && !p.Clock {
 			continue
 		}
 		possible = append(possible, k)

@@ -31,6 +31,7 @@ type FaultFigures struct {
 	Injected, Effective int
 	Service, ServiceP99 time.Duration // the longest and the 99th percentile
 	Max, P99            time.Duration // of the recovery
+	Delayed             int           // strikes that do not count for the recovery: the clock was set back meanwhile
 }
 
 // Report sums up a fire.
@@ -49,7 +50,14 @@ func (f *Fire) Report(v Verdict) Report {
 		}
 		figures := FaultFigures{Fault: k.fault, Injected: len(strikes)}
 		slices.SortFunc(strikes, func(a, b Strike) int { return cmp.Compare(a.Recovered, b.Recovered) })
-		figures.Max, figures.P99 = strikes[len(strikes)-1].Recovered, strikes[(len(strikes)*99-1)/100].Recovered
+		undelayed := strikes
+		if k.target != clockTarget {
+			undelayed = slices.DeleteFunc(slices.Clone(strikes), f.delayed)
+		}
+		figures.Delayed = len(strikes) - len(undelayed)
+		if n := len(undelayed); n > 0 {
+			figures.Max, figures.P99 = undelayed[n-1].Recovered, undelayed[(n*99-1)/100].Recovered
+		}
 		slices.SortFunc(strikes, func(a, b Strike) int { return cmp.Compare(a.Service, b.Service) })
 		figures.Service, figures.ServiceP99 = strikes[len(strikes)-1].Service, strikes[(len(strikes)*99-1)/100].Service
 		for _, s := range strikes {
@@ -68,7 +76,7 @@ func (f *Fire) Report(v Verdict) Report {
 		r.Proxies.UnknownApplied += c.UnknownApplied
 		r.Proxies.UnknownRefused += c.UnknownRefused
 	}
-	r.Missing = r.missing(f.server != nil)
+	r.Missing = r.missing(f.server != nil, f.stage.Config.Clock != nil)
 	return r
 }
 
@@ -82,7 +90,7 @@ func (r Report) Effective() (injected, effective int) {
 }
 
 // missing are the situations that a run exists to reach, and did not. A run that does not reach them proves nothing.
-func (r Report) missing(server bool) []string {
+func (r Report) missing(server, clock bool) []string {
 	v := r.Verdict
 	effective := make(map[Fault]int)
 	for _, f := range r.Faults {
@@ -134,6 +142,9 @@ func (r Report) missing(server bool) []string {
 	if server && effective[StopServer]+effective[KillServer]+effective[KillBackend] == 0 {
 		missing = append(missing, "a crash of Postgres with work in hand")
 	}
+	if clock && (effective[ClockForward] == 0 || effective[ClockBack]+effective[ClockFarBack] == 0) {
+		missing = append(missing, "a jump of the database's clock, forward and back, with messages in flight")
+	}
 	return missing
 }
 
@@ -177,7 +188,16 @@ func (r Report) Print(w io.Writer) {
 		row(name, "%s", text)
 	}
 	fmt.Fprintf(w, "\nService is the time until a request that was sent after the fault had ended; recovery, until every request had ended that was under way "+
-		"when it struck: both whatever else struck meanwhile.\n\n")
+		"when it struck: both whatever else struck meanwhile.\n")
+	delayed := 0
+	for _, f := range r.Faults {
+		delayed += f.Delayed
+	}
+	if delayed > 0 {
+		fmt.Fprintf(w, "When Postgres' clock is set back, messages in flight wait as long as it jumped. That wait counts as the recovery of the jumps alone: "+
+			"%d other faults of which it was a part count for all columns but the last two.\n", delayed)
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "| fault | injected | effective | service p99 | maximum | recovery p99 | maximum |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, f := range r.Faults {
 		fmt.Fprintf(w, "| %s | %d | %d | %.1f s | %.1f s | %.1f s | %.1f s |\n", f.Fault, f.Injected, f.Effective,

@@ -32,6 +32,8 @@ type Config struct {
 	Extra map[string][]string
 	// PgBouncer is the program; its path is before the last worker then. Empty: none.
 	PgBouncer string
+	// Clock of the server, when it may jump. Nil: it is spared.
+	Clock *faults.Clock
 	// Environment is added to that of every process.
 	Environment []string
 	// Log takes what the stage does. Nil: none.

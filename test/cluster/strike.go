@@ -16,12 +16,15 @@ const trapTimeout = 3 * time.Second
 
 type action = func(context.Context, Event) (injected, effective bool)
 
-// cut cuts connections of a member.
+// cut cuts connections of a member, when one is at work or nothing happens there.
 func (f *Fire) cut(count int) action {
-	return func(_ context.Context, e Event) (bool, bool) {
+	return func(ctx context.Context, e Event) (bool, bool) {
 		m := f.target(e)
 		if m == nil {
 			return false, false
+		}
+		for try := 0; try < 20*tries && m.Proxy.Look().Busy == 0 && ctx.Err() == nil; try++ {
+			wait(ctx, 1)
 		}
 		effect := m.Proxy.Cut(count)
 		return effect.Connections > 0, effect.Busy > 0
@@ -190,4 +193,52 @@ func (f *Fire) breakServer(ctx context.Context, e Event) (bool, bool) {
 	err := f.server.Break(ctx, e.Fault)
 	f.fail(err)
 	return err == nil, busy
+}
+
+// jumpClock moves the server's clock by the event's length for good. It is effective when a message was in flight: read, with
+// its lease not ended. Forward, the jump ends that lease; back, it lengthens it, and hides what was waiting.
+func (f *Fire) jumpClock(unit time.Duration) action {
+	return func(ctx context.Context, e Event) (bool, bool) {
+		clock := f.stage.Config.Clock
+		if clock == nil {
+			return false, false
+		}
+		looking, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		flying := false
+		for try := 0; try < tries && !flying && looking.Err() == nil; try++ {
+			err := f.stage.Pool.QueryRow(looking, "select exists (select from pgmq.q_fire_queue where read_ct > 0 and vt > clock_timestamp())").Scan(&flying)
+			if err != nil || !flying {
+				wait(looking, 20) // the server may be away
+			}
+		}
+		err := clock.Jump(time.Duration(e.For) * unit)
+		f.fail(err)
+		f.noteClock(clock)
+		return err == nil, flying
+	}
+}
+
+// noteClock notes until when the clock tells times again.
+func (f *Fire) noteClock(clock *faults.Clock) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	until := now.Add(clock.Behind())
+	if last := len(f.again) - 1; last >= 0 && f.again[last].until.After(now) {
+		f.again[last].until = until
+		return
+	}
+	f.again = append(f.again, span{now, until})
+}
+
+// delayed says whether the server's clock told times again while something recovered: what was under way may have waited for
+// that, whatever struck it.
+func (f *Fire) delayed(s Strike) bool {
+	for _, a := range f.again {
+		if s.at.Before(a.until) && s.at.Add(s.Recovered).After(a.from) {
+			return true
+		}
+	}
+	return false
 }

@@ -56,7 +56,7 @@ const (
 // Queue that the steps of the load go through.
 const Queue = "fire_queue"
 
-// Prepare applies the templates of the load.
+// Prepare applies the templates of the load, and helps it to find its requests.
 func Prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	parsed, err := workflow.ParseTemplates("fire.yaml", []byte(templates))
 	if err != nil {
@@ -65,6 +65,12 @@ func Prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	for _, t := range parsed {
 		if _, err := pool.Exec(ctx, "select pawl.register_template($1)", string(t.Definition())); err != nil {
 			return fmt.Errorf("applying the load's templates: %w", err)
+		}
+	}
+	for _, table := range []string{"absorbed", "dead_letters"} { // the load looks for its requests in them, all the time
+		_, err := pool.Exec(ctx, "create index on pawl."+table+" ((message->>'request_id')) where queue = 'orchestration_task_requests'")
+		if err != nil {
+			return fmt.Errorf("adding the load's index: %w", err)
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type options struct {
 	planOut  string
 	out      string
 	keep     bool
+	noClock  bool
 }
 
 func main() {
@@ -37,6 +38,7 @@ func main() {
 	flag.StringVar(&o.plan, "plan", "", "file of a plan to run again")
 	flag.StringVar(&o.planOut, "plan-out", "", "where the plan is written; default soak-SEED.jsonl in the folder for temporary files")
 	flag.StringVar(&o.out, "out", "", "file for the report, as Markdown")
+	flag.BoolVar(&o.noClock, "no-clock", false, "leave out jumps of Postgres' clock, which need libfaketime")
 	flag.BoolVar(&o.keep, "keep", false, "keep logs and ledger (a failed run always does)")
 	flag.Parse()
 	if flag.NArg() > 0 {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/devpg"
 	"github.com/pawl-dev/pawl/test/cluster"
+	"github.com/pawl-dev/pawl/test/faults"
 )
 
 // server is a durable Postgres of our own that is broken and comes back.
@@ -35,7 +36,8 @@ type server struct {
 // comeBack is how long a server may take to answer again.
 const comeBack = 2 * time.Minute
 
-func startServer(ctx context.Context, folder string, log *slog.Logger) (*server, error) {
+// startServer starts it, with a clock that may jump unless that is nil.
+func startServer(ctx context.Context, folder string, clock *faults.Clock, log *slog.Logger) (*server, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
@@ -43,6 +45,9 @@ func startServer(ctx context.Context, folder string, log *slog.Logger) (*server,
 	s := &server{log: log, config: devpg.Config{Dir: filepath.Join(folder, "postgres"), Port: port, Settings: map[string]string{
 		"deadlock_timeout": "200ms", "log_min_messages": "warning", "shared_buffers": "128MB",
 	}}}
+	if clock != nil {
+		s.config.Environment = clock.Environment()
+	}
 	s.running, err = devpg.Start(ctx, s.config)
 	return s, err
 }

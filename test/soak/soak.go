@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/migrate"
 	"github.com/pawl-dev/pawl/internal/pgmqsql"
 	"github.com/pawl-dev/pawl/test/cluster"
+	"github.com/pawl-dev/pawl/test/faults"
 )
 
 // settleTimeout is how long everything may take to end after a round's faults. Liveness is a promise: what takes longer
@@ -31,10 +32,13 @@ type soak struct {
 	plans  []*cluster.Plan // one a round
 
 	server  *server
+	clock   *faults.Clock // of the server; nil: it does not jump
 	stage   *cluster.Stage
 	fire    *cluster.Fire
 	history *cluster.History
-	cores   int // liveness rounds passed
+	cores   int           // liveness rounds passed
+	settled time.Duration // how long the last round took to settle
+	judged  time.Duration // and to be examined
 	burnt   time.Duration
 }
 
@@ -58,7 +62,8 @@ func (s *soak) draw() error {
 	workers := 2 + len(others())
 	for left := s.duration; left > 0; left -= s.round {
 		p := &cluster.Plan{Seed: s.seed + uint64(len(s.plans)), DurationMS: int(min(left, s.round).Milliseconds()), Rate: s.rate,
-			Orchestrators: 3, Workers: workers, Clients: 2, Bouncer: cluster.FindBouncer() != "", Server: true}
+			Orchestrators: 3, Workers: workers, Clients: 2, Bouncer: cluster.FindBouncer() != "", Server: true,
+			Clock: !s.noClock}
 		p.Draw()
 		s.plans = append(s.plans, p)
 	}
@@ -81,7 +86,12 @@ func (s *soak) draw() error {
 func (s *soak) run(ctx context.Context) (ok bool, err error) {
 	s.announce()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if s.server, err = startServer(ctx, s.folder, log); err != nil {
+	if s.plans[0].Clock && !s.noClock {
+		if s.clock, err = faults.NewClock(filepath.Join(s.folder, "clock")); err != nil {
+			return false, fmt.Errorf("making Postgres' clock jump: %w; -no-clock leaves it out", err)
+		}
+	}
+	if s.server, err = startServer(ctx, s.folder, s.clock, log); err != nil {
 		return false, err
 	}
 	defer func() { _, stopErr := s.server.stop(); err = errors.Join(err, stopErr) }()
@@ -121,6 +131,12 @@ func (s *soak) announce() {
 	if cluster.FindBouncer() == "" {
 		fmt.Fprintln(s.out, "PgBouncer is not installed: no worker is behind it.")
 	}
+	if s.noClock {
+		fmt.Fprintln(s.out, "The clock of Postgres does not jump.")
+	}
+	if len(others()) < 2 {
+		fmt.Fprintln(s.out, "A worker is missing: Python needs psycopg 3, TypeScript Node 20 and `make sdk-typescript`.")
+	}
 }
 
 // set migrates the database and starts the processes.
@@ -140,7 +156,7 @@ func (s *soak) set(ctx context.Context, log *slog.Logger) error {
 	first := s.plans[0]
 	config := cluster.Config{
 		DatabaseURL: s.server.url(), Programs: programs, Folder: s.folder, Seed: s.seed, Orchestrators: first.Orchestrators, Workers: 2,
-		Extra: others(), Log: log, Environment: []string{"PAWL_LOG_LEVEL=warn"},
+		Extra: others(), Clock: s.clock, Log: log, Environment: []string{"PAWL_LOG_LEVEL=warn"},
 	}
 	if first.Bouncer {
 		config.PgBouncer = cluster.FindBouncer()
@@ -172,13 +188,26 @@ func (s *soak) burn(ctx context.Context, round int, plan *cluster.Plan) (v clust
 	if err != nil {
 		return v, err
 	}
-	settling, cancel := context.WithTimeout(ctx, settleTimeout)
+	settling, cancel := context.WithTimeout(ctx, settleTimeout+s.behind())
 	defer cancel()
+	began := time.Now()
 	if err := load.Settle(settling); err != nil {
 		return v, err
 	}
+	s.settled = time.Since(began)
 	s.fire.Recover()
-	return s.stage.Judge(ctx, s.history, s.fire.Copied())
+	v, err = s.stage.Judge(ctx, s.history, s.fire.Copied())
+	s.judged = time.Since(began) - s.settled
+	return v, err
+}
+
+// behind is how long the server's clock must go to tell the latest time again that it has told; until then a jump back may
+// keep back what was under way.
+func (s *soak) behind() time.Duration {
+	if s.clock == nil {
+		return 0
+	}
+	return s.clock.Behind()
 }
 
 // core breaks all but one orchestrator and one worker for good; what is sent then must end before they are healed.
@@ -190,7 +219,7 @@ func (s *soak) core(ctx context.Context) error {
 			m.Suspend()
 		}
 	}
-	began, deadline := time.Now(), time.Now().Add(settleTimeout)
+	began, deadline := time.Now(), time.Now().Add(settleTimeout+s.behind())
 	for {
 		if _, any := s.history.EndedSince(began, 50); any {
 			s.cores++
@@ -208,8 +237,9 @@ func (s *soak) core(ctx context.Context) error {
 }
 
 func (s *soak) progress(round int, v cluster.Verdict) {
-	fmt.Fprintf(s.out, "round %d of %d: %d tasks, %d steps, %d faults so far, %d violations\n", round+1, len(s.plans), v.Tasks, v.Steps,
-		len(s.fire.Strikes), len(v.Violations))
+	_, effective := s.fire.Report(v).Effective()
+	fmt.Fprintf(s.out, "round %d of %d: %d tasks, %d steps, %d effective faults so far, %d violations; settled in %.0f s, examined in %.0f s\n",
+		round+1, len(s.plans), v.Tasks, v.Steps, effective, len(v.Violations), s.settled.Seconds(), s.judged.Seconds())
 }
 
 // report prints, and writes the file that -out names.
@@ -228,6 +258,7 @@ func (s *soak) report(ctx context.Context, v cluster.Verdict) (ok bool, err erro
 		fmt.Sprintf("crashes of Postgres: %d", s.server.breaks),
 		fmt.Sprintf("rounds: %d, each settled and examined; %d with all but one orchestrator and one worker broken", len(s.plans), s.cores),
 		"PgBouncer: " + s.bounced(),
+		"clock of Postgres: " + s.jumped(),
 	}
 	fmt.Fprintln(s.out)
 	r.Print(s.out)
@@ -243,9 +274,16 @@ func (s *soak) report(ctx context.Context, v cluster.Verdict) (ok bool, err erro
 		command = "make replay PLAN=" + filepath.Base(s.plan)
 	}
 	fmt.Fprintf(file, "# The soak\n\nPrinted by `%s`: three orchestrators, workers and clients, each behind a proxy that breaks its\n"+
-		"conversation with Postgres; processes killed and suspended; Postgres itself stopped and killed. See `test/soak`.\n\n", command)
+		"conversation with Postgres; processes killed and suspended; Postgres itself stopped and killed, its clock moved forward and back. See `test/soak`.\n\n", command)
 	r.Print(file)
 	return !r.Failed(), file.Close()
+}
+
+func (s *soak) jumped() string {
+	if s.clock == nil {
+		return "left in peace"
+	}
+	return fmt.Sprintf("%+.0f s from the machine's at the end", s.clock.Offset().Seconds())
 }
 
 func (s *soak) bounced() string {
