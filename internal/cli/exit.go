@@ -58,7 +58,7 @@ func notFoundf(hint, format string, args ...any) error {
 
 // sqlCodes maps what the SQL functions raise.
 var sqlCodes = map[string]int{
-	"PW001": ExitRefused, "PW010": ExitUsage, "PW011": ExitRefused, "PW012": ExitRefused, "PW016": ExitUsage,
+	"PW001": ExitRefused, "PW010": ExitUsage, "PW011": ExitRefused, "PW012": ExitRefused, "PW013": ExitUsage, "PW016": ExitUsage,
 	"PW020": ExitNotFound, "PW021": ExitRefused, "PW022": ExitRefused, "PW023": ExitUsage,
 	"PW024": ExitUsage, "PW030": ExitRefused, "PW031": ExitRefused, "PW032": ExitRefused,
 }

@@ -1,8 +1,9 @@
 -- does: stores a template from its canonical definition (workflow.Template.Definition) and makes its queues. The same
---   content again is a no-op. Returns {template_id, created, queues_created}.
+--   content again is a no-op. Returns {template_id, created, queues_created}. Nothing in it is accepted and ignored.
 -- called by: pawl template apply, client.ApplyTemplate, adhoc_template.
 -- locks: an advisory lock per template name.
--- raises: PW011 when other content stands under a used version, PW012 when the definition is not in topological order.
+-- raises: PW011 when other content stands under a used version, PW012 when the definition is not in topological order, PW013
+--   for unknown fields and bad values.
 create or replace function pawl.register_template(definition jsonb, adhoc boolean default false) returns jsonb
 language plpgsql as $$
 declare
@@ -11,6 +12,7 @@ declare
   known pawl.templates;
   id int;
   made text[];
+  problems text[];
 begin
   perform pg_advisory_xact_lock(hashtext('pawl.register_template'), hashtext((d->>'namespace') || '/' || (d->>'name')));
   select * into known from pawl.templates t
@@ -20,6 +22,13 @@ begin
   elsif found then
     raise exception 'template %/%@% is already applied with other content', d->>'namespace', d->>'name', d->>'version'
       using errcode = 'PW011', hint = 'A version never changes once applied; give the new content a new version.';
+  end if;
+  problems := case when jsonb_typeof(d) <> 'object' then '{a definition is an object}' when not adhoc then pawl.template_problems(d) end;
+  if problems is not null then
+    raise exception 'template %: %', coalesce(left((d->>'namespace') || '/' || (d->>'name'), 127), 'without a name'),
+      array_to_string(problems[:5], '; ') || case when problems[6] is not null then format('; and %s more', cardinality(problems) - 5) else '' end
+      using errcode = 'PW013', hint = 'A definition is what workflow.Template.Definition writes: pawl template apply makes it from '
+        'YAML and says the line of what is wrong.';
   end if;
 
   insert into pawl.templates (namespace, name, version, definition, digest, adhoc, retention, dedup_window,
@@ -42,8 +51,9 @@ begin
     coalesce((s->>'lease_ms')::bigint, 30000), s->>'key', nullif(s->'claim', 'null'), coalesce(s->>'on_crash', 'hold')
   from jsonb_array_elements(d->'steps') s;
 
-  insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed)
-  select id, p.step, c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null
+  insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed, child_plain)
+  select id, p.step, c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null,
+    c->>'key' is null and nullif(c->'claim', 'null') is null and c->>'timeout_ms' is null
   from jsonb_array_elements(d->'steps') c
   cross join lateral jsonb_array_elements(coalesce(c->'needs', '[]')) raw(need)
   cross join lateral (select case jsonb_typeof(raw.need) when 'number' then jsonb_build_object('no', raw.need) else raw.need end) n(need)
