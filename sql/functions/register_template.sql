@@ -51,9 +51,8 @@ begin
     coalesce((s->>'lease_ms')::bigint, 30000), s->>'key', nullif(s->'claim', 'null'), coalesce(s->>'on_crash', 'hold')
   from jsonb_array_elements(d->'steps') s;
 
-  insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed, child_plain)
-  select id, p.step, c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null,
-    c->>'key' is null and nullif(c->'claim', 'null') is null and c->>'timeout_ms' is null
+  insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed)
+  select id, p.step, c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null
   from jsonb_array_elements(d->'steps') c
   cross join lateral jsonb_array_elements(coalesce(c->'needs', '[]')) raw(need)
   cross join lateral (select case jsonb_typeof(raw.need) when 'number' then jsonb_build_object('no', raw.need) else raw.need end) n(need)

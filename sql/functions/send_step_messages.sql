@@ -9,16 +9,16 @@ declare
   batch record;
 begin
   for batch in
-    select b.queue, array_agg(b.message order by b.ord) as messages, array_agg(b.headers order by b.ord) as headers
+    select b.queue, array_agg(b.headers order by b.ord) as headers,
+      array_agg(case when b.size > 8192 then b.message - '{input,dependencies}'::text[] || '{"by_reference": true}' else b.message end
+        order by b.ord) as messages
     from (
-      select s.queue, r.ord,
+      select s.queue, r.ord, coalesce(pg_column_size(t.input), 0) + coalesce(d.size, 0) as size,
         jsonb_build_object('v', 1, 'task_id', s.task_id, 'step', s.step, 'index', s.index, 'attempt', s.attempt,
           'handler', s.handler, 'config', ts.config, 'correlation_id', t.correlation_id,
           'token', s.task_id || '/' || s.step || case when s.index > 0 then '/' || s.index else '' end
-            || case when s.round > 0 then '#' || s.round else '' end)
-        || case when coalesce(pg_column_size(t.input), 0) + coalesce(d.size, 0) > 8192
-             then '{"by_reference": true}'::jsonb
-             else jsonb_build_object('input', t.input, 'dependencies', coalesce(d.results, '{}')) end as message,
+            || case when s.round > 0 then '#' || s.round else '' end,
+          'input', t.input, 'dependencies', coalesce(d.results, '{}')) as message,
         nullif(coalesce(t.trace, '{}') || case
           when ts.lease_ms <> 30000 or ts.max_deliveries <> 10 or ts.timeout is not null or ts.claim is not null
           then jsonb_strip_nulls(jsonb_build_object('lease_ms', ts.lease_ms, 'max_deliveries', ts.max_deliveries,
