@@ -34,11 +34,13 @@ where a.step is not null and a.from_state in ('enqueued', 'in_progress') and a.t
 group by a.task_id, a.step, a.index, a.attempt having count(*) > 1;
 
 -- D8 always: a complete step was completed exactly once since it last began anew.
-select s.task_id || '/' || s.step, format('is complete, and was completed %s times, reopened %s times', n.done, n.left_it)
+select s.task_id || '/' || s.step, format('is complete, and was completed %s times, reopened %s times', coalesce(n.done, 0), coalesce(n.left_it, 0))
 from pawl.steps s join pawl.tasks t on t.task_id = s.task_id
-cross join lateral (select count(*) filter (where a.to_state = 'complete') as done, count(*) filter (where a.from_state = 'complete') as left_it
-  from pawl.audit a where a.task_id = s.task_id and a.step = s.step and a.index = s.index) n
-where s.state = 'complete' and n.done <> n.left_it + 1
+left join (select a.task_id, a.step, a.index, count(*) filter (where a.to_state = 'complete') as done,
+    count(*) filter (where a.from_state = 'complete') as left_it
+  from pawl.audit a where a.step is not null and 'complete' in (a.from_state, a.to_state) group by 1, 2, 3) n
+  on n.task_id = s.task_id and n.step = s.step and n.index = s.index
+where s.state = 'complete' and coalesce(n.done, 0) <> coalesce(n.left_it, 0) + 1
   and t.requested_at > pawl.now() - (select e.audit_retention from pawl.engine_settings e);
 
 -- D9 always: no attempt begins on a step that has ended: it is opened again first.
