@@ -21,14 +21,10 @@ func main() {
 }
 
 func run(command []string) (code int, err error) {
-	if len(command) == 0 || command[0] == "--durable" && len(command) == 1 {
+	if len(command) == 0 {
 		return 2, errors.New("give the command to run, such as `npm test`")
 	}
-	durable := command[0] == "--durable" // for measuring
-	if durable {
-		command = command[1:]
-	}
-	s, err := sandbox.Start(context.Background(), sandbox.Config{Durable: durable})
+	s, err := sandbox.Start(context.Background(), sandbox.Config{})
 	if err != nil {
 		return 1, err
 	}

@@ -2,119 +2,103 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
-	"sync/atomic"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/pawl-dev/pawl/client"
-	"github.com/pawl-dev/pawl/worker"
+	"github.com/pawl-dev/pawl/internal/sandbox"
 )
 
-const (
-	queue    = "go_throughput_queue"
-	handler  = "throughput"
-	patience = 10 * time.Minute
-)
+// config of a run, from the flags.
+type config struct {
+	workers                    []contender
+	steps, concurrency, rounds int
+}
+
+// contender is a worker with what its turns gave.
+type contender struct {
+	name, command string
+	rates         []float64     // steps per second, a turn each
+	cpu           time.Duration // of the worker's process in all turns
+}
 
 func main() {
-	steps := flag.Int("steps", 20_000, "steps to do")
-	concurrency := flag.Int("concurrency", 100, "handlers at once")
-	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	took, err := measure(ctx, *steps, *concurrency)
-	if err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "throughput:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%d steps in %.2f s with %d handlers at once: %.0f steps per second\n",
-		*steps, took.Seconds(), *concurrency, float64(*steps)/took.Seconds())
 }
 
-func measure(ctx context.Context, steps, concurrency int) (time.Duration, error) {
-	pool, err := pgxpool.New(ctx, os.Getenv("PAWL_DATABASE_URL"))
-	if err != nil {
-		return 0, fmt.Errorf("connecting: %w", err)
-	}
-	defer pool.Close()
-	if err := prepare(ctx, pool, steps); err != nil {
-		return 0, err
-	}
-	w, err := worker.New(worker.Config{
-		DatabaseURL: os.Getenv("PAWL_DATABASE_URL"), Queues: []worker.Queue{{Name: queue, Concurrency: concurrency}},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+func parse() (c config, err error) {
+	flag.Func("worker", "`NAME=COMMAND`; repeated", func(text string) error {
+		name, command, ok := strings.Cut(text, "=")
+		if !ok {
+			return errors.New("write it as NAME=COMMAND")
+		}
+		c.workers = append(c.workers, contender{name: name, command: command})
+		return nil
 	})
-	if err != nil {
-		return 0, err
+	flag.IntVar(&c.steps, "steps", 20_000, "steps a turn")
+	flag.IntVar(&c.concurrency, "concurrency", 100, "handlers at once in a worker")
+	flag.IntVar(&c.rounds, "rounds", 5, "turns of each worker")
+	flag.Parse()
+	if len(c.workers) == 0 || c.steps < 1 || c.concurrency < 1 || c.rounds < 1 {
+		return c, errors.New("give a --worker NAME=COMMAND, and numbers above 0")
 	}
-	var ran atomic.Int64
-	worker.Handle(w, handler, func(_ context.Context, step worker.Step[json.RawMessage]) (json.RawMessage, error) {
-		ran.Add(1)
-		return step.Input, nil
-	})
-	began := time.Now()
-	if err := w.Start(ctx); err != nil {
-		return 0, err
-	}
-	if err := until(ctx, time.Millisecond, func() (bool, error) { return ran.Load() >= int64(steps), nil }); err != nil {
-		return 0, fmt.Errorf("working: %w", err)
-	}
-	err = w.Stop(ctx) // reports the last results
-	return time.Since(began), err
+	return c, nil
 }
 
-// prepare sends the requests and waits until all of their steps are ready.
-func prepare(ctx context.Context, pool *pgxpool.Pool, steps int) error {
-	c, err := client.New(client.Config{Pool: pool})
+func run(ctx context.Context) (err error) {
+	c, err := parse()
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	requests := make([]client.Request, 0, 1000)
-	for sent := range steps {
-		requests = append(requests, client.Request{Handler: handler, Queue: queue, Input: sent})
-		if len(requests) == cap(requests) || sent == steps-1 {
-			if _, err := c.SubmitMany(ctx, requests); err != nil {
-				return err
-			}
-			requests = requests[:0]
-		}
-	}
-	ready := 0
-	err = until(ctx, 100*time.Millisecond, func() (bool, error) {
-		var there bool
-		err := pool.QueryRow(ctx, `select to_regclass('pgmq.q_`+queue+`') is not null`).Scan(&there)
-		if err != nil || !there {
-			return false, err
-		}
-		err = pool.QueryRow(ctx, `select count(*) from pgmq.q_`+queue).Scan(&ready)
-		return ready >= steps, err
-	})
+	s, err := sandbox.Start(ctx, sandbox.Config{Durable: true})
 	if err != nil {
-		return fmt.Errorf("waiting for %d steps to be ready, %d are; does an orchestrator run?: %w", steps, ready, err)
+		return err
 	}
+	defer func() { err = errors.Join(err, s.Stop()) }()
+	pool, err := pgxpool.New(ctx, s.DatabaseURL())
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	defer pool.Close()
+	for round := range c.rounds {
+		for i := range c.workers {
+			w := &c.workers[(i+round)%len(c.workers)] // each is first once
+			t := turn{pool: pool, url: s.DatabaseURL(), steps: c.steps, concurrency: c.concurrency,
+				queue: fmt.Sprintf("throughput_%d_%d", round+1, i+1), command: w.command}
+			rate, cpu, err := t.run(ctx)
+			if err != nil {
+				return fmt.Errorf("measuring %s: %w", w.name, err)
+			}
+			w.rates, w.cpu = append(w.rates, rate), w.cpu+cpu
+			fmt.Fprintf(os.Stderr, "round %d of %d: %-18s %6.0f steps per second\n", round+1, c.rounds, w.name, rate)
+		}
+	}
+	c.print()
 	return nil
 }
 
-func until(ctx context.Context, every time.Duration, condition func() (bool, error)) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		if ok, err := condition(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), context.Cause(ctx))
-		case <-ticker.C:
-		}
+// print writes a table for documents.
+func (c *config) print() {
+	fmt.Printf("%d rounds of %d steps each, %d handlers at once:\n\n", c.rounds, c.steps, c.concurrency)
+	fmt.Println("| one worker process | steps per second, median | from | to | its CPU time a step |")
+	fmt.Println("| --- | --- | --- | --- | --- |")
+	for _, w := range c.workers {
+		slices.Sort(w.rates)
+		median := (w.rates[(len(w.rates)-1)/2] + w.rates[len(w.rates)/2]) / 2
+		fmt.Printf("| %s | %.0f | %.0f | %.0f | %d µs |\n", w.name, median, w.rates[0], w.rates[len(w.rates)-1],
+			w.cpu.Microseconds()/int64(c.steps*c.rounds))
 	}
 }

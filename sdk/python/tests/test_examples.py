@@ -1,4 +1,4 @@
-"""The examples run, and the throughput command counts."""
+"""The examples run."""
 
 from __future__ import annotations
 
@@ -48,10 +48,6 @@ class ExamplesTest(Case):
         self.assertIn("booked: (3, Decimal('1649'))", output)
         again = self.run_program("transfer.py")
         self.assertIn("booked: (6, Decimal('3298'))", again)
-
-    def test_throughput(self) -> None:
-        for more in ((), ("--async",)):
-            self.assertIn("60 steps in", self.run_program(str(SDK / "throughput.py"), "--steps", "60", "--concurrency", "8", *more))
 
     def test_handlers_are_tested_without_a_database(self) -> None:
         sys.path.insert(0, str(SDK / "examples"))
