@@ -13,6 +13,11 @@ begin
   if cardinality(failed) = 0 then
     return;
   end if;
+  -- As in end_tasks: an entity claim that is just committing is seen only by a statement after the lock.
+  perform from pawl.steps s join pawl.tasks t on t.task_id = s.task_id
+    join pawl.templates p on p.template_id = t.template_id and p.on_failure = 'fail_fast'
+  where s.task_id = any (failed) and s.state in ('enqueued', 'in_progress')
+  order by s.task_id, s.step, s.index for no key update of s;
   update pawl.steps s set state = 'cancelled', revision = s.revision + 1, worker = null, due_at = null, state_since = at,
     error = '{"type": "fail_fast", "message": "another step of the task failed"}'
   from pawl.tasks t join pawl.templates p on p.template_id = t.template_id and p.on_failure = 'fail_fast'

@@ -1,6 +1,7 @@
 -- does: the entity claims of steps whose attempts have ended otherwise than by a report: a result that a worker put on the
 --   queue itself, or whose row was held when it was reported, moves the row now; what the engine ended while a body may
---   still be acting (timeout, crash) only marks the claim as revoked, for its report or its janitor. Returns the tasks it
+--   still be acting (timeout, crash) only marks the claim as revoked, for its report or its janitor. So does a timeout
+--   after the report: the result that waits in its queue moves the row. Returns the tasks it
 --   touched: none.
 -- called by: end_attempts.
 -- locks: the claims, then the users' rows (nowait).
@@ -17,7 +18,7 @@ begin
     select * into c from pawl.entity_claims x
     where x.task_id = r.task_id and x.step = r.step and x.index = r.index and x.attempt = r.attempt for update;
     continue when not found;
-    if r.status = 'failed' and r.error->>'type' in ('timeout', 'crash', 'dead_letter') and c.lease_until < 'infinity' then
+    if r.status = 'failed' and r.error->>'type' in ('timeout', 'crash', 'dead_letter') and (c.lease_until < 'infinity' or r.msg_id is null) then
       update pawl.entity_claims x set revoked_at = coalesce(x.revoked_at, pawl.now())
       where x.entity = c.entity and x.entity_id = c.entity_id;
     elsif pawl.close_entity_claim(c, r.status = 'complete') = 'locked' then

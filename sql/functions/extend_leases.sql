@@ -15,7 +15,8 @@ begin
       array(select read_ct from asked order by msg_id), $2) k)
     select json_agg(json_build_object('msg_id', a.msg_id, 'status', case when k.msg_id is null then 'lost'
       when s.state = 'in_progress' and s.attempt = (k.message->>'attempt')::int and not exists (
-        select from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index and c.revoked_at is not null)
+        select from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index and (
+          c.revoked_at is not null or exists (select from pawl.tasks t where t.task_id = c.task_id and pawl.is_final(t.state))))
       then 'extended' else 'cancelled' end))
     from asked a left join kept k on k.msg_id = a.msg_id
     left join pawl.steps s on s.task_id = (k.message->>'task_id')::uuid and s.step = k.message->>'step'

@@ -2,7 +2,7 @@
 --   back-off is over. Every orchestrator gets other tasks; one that somebody holds is left for the next round. Returns
 --   {fired, next_due_ms, more}: next_due_ms counts from now, null when nothing waits for a time.
 -- called by: the step-enqueuer's clock.
--- locks: tasks by id, skip locked, then their steps.
+-- locks: tasks by id and their entity claims, skip locked, then their steps.
 -- raises: nothing of its own.
 create or replace function pawl.fire_due(quantity int default 500, processor text default null) returns jsonb
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -24,6 +24,9 @@ begin
     group by d.task_id order by min(d.due_at) limit quantity);
   if cardinality(ids) > 0 then
     ids := array(select t.task_id from pawl.tasks t where t.task_id = any (ids) order by t.task_id for no key update skip locked);
+    if exists (select from pawl.entity_claims) then
+      ids := pawl.lock_claims(ids);
+    end if;
     late := array(select t.task_id from pawl.tasks t where t.task_id = any (ids) and t.due_at <= at
       and t.state <> 'pending' and not pawl.is_final(t.state));
     if cardinality(late) > 0 then
