@@ -31,7 +31,7 @@ func main() {
 	var o options
 	flag.DurationVar(&o.duration, "duration", time.Hour, "how long the fire burns, without the time in which things settle")
 	flag.DurationVar(&o.round, "round", 5*time.Minute, "length of one round")
-	flag.Float64Var(&o.rate, "faults", 5, "faults a second")
+	flag.Float64Var(&o.rate, "faults", 6, "faults a second")
 	flag.Float64Var(&o.load, "load", 20, "requests a second")
 	flag.IntVar(&o.open, "open", 200, "requests that may be under way")
 	flag.Uint64Var(&o.seed, "seed", 0, "of the plan; 0 is one from the clock")

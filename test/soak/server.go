@@ -44,6 +44,7 @@ func startServer(ctx context.Context, folder string, clock *faults.Clock, log *s
 	}
 	s := &server{log: log, config: devpg.Config{Dir: filepath.Join(folder, "postgres"), Port: port, Settings: map[string]string{
 		"deadlock_timeout": "200ms", "log_min_messages": "warning", "shared_buffers": "128MB",
+		"work_mem": "64MB", // an hour's audit is sorted for the invariants
 	}}}
 	if clock != nil {
 		s.config.Environment = clock.Environment()
