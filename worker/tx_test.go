@@ -70,7 +70,7 @@ func TestCompleteTxIsRefusedWithoutTheLease(t *testing.T) {
 	worker.Handle(w, "book", func(ctx context.Context, step worker.Step[int]) (any, error) {
 		k.expire("tx_queue")
 		k.count(`select json_array_length(pawl.claim_steps('tx_queue', 1, 'second'))`)
-		err := pgx.BeginFunc(ctx, k.pool, func(tx pgx.Tx) error {
+		err := pgx.BeginFunc(context.WithoutCancel(ctx), k.pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `insert into ledger values (1)`); err != nil {
 				return err
 			}
