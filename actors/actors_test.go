@@ -36,6 +36,19 @@ func TestRequestsBecomeFinishedTasks(t *testing.T) {
 	}
 }
 
+// R13: what a transaction leaves of a batch is the next one's, at once, and no delivery more.
+func TestABatchOverTheBoundOfATransactionIsWorkedInSeveral(t *testing.T) {
+	h := newHouse(t)
+	h.exec(`update pawl.engine_settings set max_steps_per_transaction = 5`)
+	for range 30 {
+		h.request()
+	}
+	h.start(actors.Config{VisibilityTimeout: 10 * time.Minute, IdlePoll: time.Hour})
+	h.eventually(30, `select count(*) from pawl.tasks`)
+	h.eventually(15, `select count(distinct xmin::text) from pawl.tasks`)
+	require.Zero(t, h.count(`select count(*) from pgmq.q_orchestration_task_requests`))
+}
+
 func TestGarbageOnEveryQueueEndsAsDeadLettersAndWorkGoesOn(t *testing.T) {
 	h := newHouse(t)
 	garbage := []string{`null`, `[]`, `[1, {"a": 2}]`, `"text"`, `17`, `true`, `{}`, `{"task_id": 5}`, `{"task_id": null}`,

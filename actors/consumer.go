@@ -29,8 +29,8 @@ var ladder = []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 40 * t
 type work interface {
 	// read takes the next batch: R2's first transaction.
 	read(ctx context.Context, bounds store.Bounds) ([]store.Message, error)
-	// process works the batch in one transaction, R2's second, which takes the messages itself. It may be given any
-	// part of what was read.
+	// process works the batch in one transaction, R2's second, which takes the messages itself; in several where the
+	// bound of steps in one asks for it (R13). It may be given any part of what was read.
 	process(ctx context.Context, batch []store.Message) error
 }
 

@@ -41,18 +41,20 @@ func (a *TaskRequests) process(ctx context.Context, batch []store.Message) error
 			return err
 		}
 	}
-	if len(decisions) == 0 {
-		return nil
-	}
 	spans.carry(decisions)
-	outcomes, err := store.ProcessRequests(ctx, a.config.Work, decisions, a.processor())
-	if err != nil {
-		return err
+	for until := time.Now().Add(a.config.VisibilityTimeout / 3); len(decisions) > 0; {
+		outcomes, rest, err := store.ProcessRequests(ctx, a.config.Work, decisions, a.processor())
+		if err != nil {
+			return err
+		}
+		for _, o := range outcomes {
+			a.config.Metrics.Outcomes.WithLabelValues(a.queue, string(o.Outcome)).Inc()
+		}
+		spans.settle(outcomes)
+		if decisions = rest; time.Now().After(until) {
+			break // what many large templates leave no time for comes back by itself
+		}
 	}
-	for _, o := range outcomes {
-		a.config.Metrics.Outcomes.WithLabelValues(a.queue, string(o.Outcome)).Inc()
-	}
-	spans.settle(outcomes)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -144,4 +145,52 @@ func TestAReportOverTheLimitIsRefused(t *testing.T) {
 	report := []object{{"msg_id": d.ID, "read_ct": d.ReadCount, "status": "complete", "result": strings.Repeat("x", 1<<20)}}
 	require.Contains(t, k.refused("PW016", "select pawl.report_steps('work_queue', $1, 'w')", report).Hint, "1 MiB")
 	k.complete(queue, d)
+}
+
+// R13: the bound holds over a batch of requests, and of pieces of large tasks, not only for each of them.
+func TestABatchMakesNoMoreStepsThanItsBound(t *testing.T) {
+	k := newCommittingKit(t)
+	setting(k, "max_steps_per_transaction = 7")
+	wide := func(name string, n int) int {
+		var steps []object
+		for i := range n {
+			steps = append(steps, step(fmt.Sprintf("s%d", i)))
+		}
+		return k.template(name, nil, steps...)
+	}
+	small, large := wide("shop/small", 3), wide("shop/large", 8)
+	var wanted []object
+	for i, template := range []int{small, small, large, small, large, large, small} {
+		id := get[int64](k, "select pgmq.send('orchestration_task_requests', jsonb_build_object('n', $1::int, 'input', '{}'::jsonb))", i)
+		wanted = append(wanted, object{"msg_id": id, "template_id": template})
+	}
+	var taken []int
+	for len(wanted) > 0 {
+		outcomes := map[float64]string{}
+		for _, o := range get[[]object](k, "select pawl.process_task_requests($1::jsonb, 'p')", wanted) {
+			outcomes[o["msg_id"].(float64)] = o["outcome"].(string)
+		}
+		require.Len(t, outcomes, len(wanted), "each request has an outcome")
+		rest := wanted[:0:0]
+		for _, w := range wanted {
+			if outcomes[float64(w["msg_id"].(int64))] == "left" {
+				rest = append(rest, w)
+			}
+		}
+		require.Less(t, len(rest), len(wanted), "at least one is taken")
+		require.Equal(t, len(rest), get[int](k, "select count(*)::int from pgmq.q_orchestration_task_requests"))
+		taken = append(taken, len(wanted)-len(rest))
+		wanted = rest
+	}
+	require.Equal(t, []int{3, 3, 1}, taken, "3 + 3 + 1 steps, then 3 + 1 + 1, then 3: large tasks are built later")
+	for built := get[int](k, "select count(*)::int from pawl.steps"); built < 36; {
+		k.exec("select pawl.process_step_enqueues(array(select msg_id from pgmq.q_orchestration_step_enqueues), 'p')")
+		now := get[int](k, "select count(*)::int from pawl.steps")
+		require.Greater(t, now, built)
+		require.LessOrEqual(t, now-built, 7)
+		built = now
+	}
+	k.rest()
+	require.Equal(t, 36, get[int](k, "select count(*)::int from pawl.steps"))
+	k.sound()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -114,23 +115,43 @@ type Outcome struct {
 	TaskID    string // empty when it is invalid
 }
 
-// ProcessRequests turns decided requests into tasks: R2's second transaction.
-func ProcessRequests(ctx context.Context, db DB, decisions []Decision, processor string) ([]Outcome, error) {
+// left is the outcome of a request that the bound of steps in one transaction kept in its queue.
+const left messaging.Outcome = "left"
+
+// ProcessRequests turns decided requests into tasks: R2's second transaction. It takes as many as the bound of steps in
+// one transaction allows, and returns the decisions about the rest, which are for another transaction (R13).
+func ProcessRequests(ctx context.Context, db DB, decisions []Decision, processor string) ([]Outcome, []Decision, error) {
 	encoded, err := json.Marshal(decisions)
 	if err != nil {
-		return nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
+		return nil, nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
 	}
 	rows, err := db.Query(ctx, `
 		select (o->>'msg_id')::bigint, o->>'outcome', coalesce(o->>'task_id', '')
 		from jsonb_array_elements(pawl.process_task_requests($1::text::jsonb, $2)) o`, string(encoded), processor) // text: bytes are no JSON without types (simple protocol)
 	if err != nil {
-		return nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
+		return nil, nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
 	}
 	outcomes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o Outcome, err error) {
 		return o, row.Scan(&o.MessageID, &o.Outcome, &o.TaskID)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
+		return nil, nil, fmt.Errorf("processing %d task requests: %w", len(decisions), err)
 	}
-	return outcomes, nil
+	outcomes, rest := split(outcomes, decisions)
+	return outcomes, rest, nil
+}
+
+// split takes what was left out of the outcomes, and gives the decisions about it.
+func split(outcomes []Outcome, decisions []Decision) ([]Outcome, []Decision) {
+	stays := make(map[int64]bool)
+	for _, o := range outcomes {
+		if o.Outcome == left {
+			stays[o.MessageID] = true
+		}
+	}
+	if len(stays) == 0 {
+		return outcomes, nil
+	}
+	outcomes = slices.DeleteFunc(outcomes, func(o Outcome) bool { return o.Outcome == left })
+	return outcomes, slices.DeleteFunc(slices.Clone(decisions), func(d Decision) bool { return !stays[d.MessageID] })
 }

@@ -1,5 +1,6 @@
 -- does: takes messages that ask for another look at a task ({task_id, reason}) or at a gated queue ({queue, reason}): builds
---   large tasks piece by piece, starts what is ready, opens gates. Returns how many were taken.
+--   large tasks piece by piece, starts what is ready, opens gates. Pieces over the bound of steps in one transaction are
+--   asked for again. Returns how many were taken.
 -- called by: the step-enqueuer actor.
 -- locks: its messages by id, then tasks by id, then their steps.
 -- raises: 55P03 when a task stays locked: the messages come back.
@@ -8,7 +9,8 @@ language plpgsql as $$
 declare
   taken int;
   tasks uuid[];
-  building uuid[];
+  later uuid[] := '{}';
+  fits boolean;
   queues text[];
   one uuid;
 begin
@@ -27,10 +29,21 @@ begin
   into taken, tasks, queues from gone g;
   if tasks is not null then
     perform from pawl.tasks t where t.task_id = any (tasks) order by t.task_id for no key update;
-    building := array(select t.task_id from pawl.tasks t where t.task_id = any (tasks) and t.state = 'initializing' order by t.task_id);
-    foreach one in array building loop
-      perform pawl.build_steps(one);
+    for one, fits in
+      select b.task_id, row_number() over w = 1 or sum(least(b.missing, b.bound)) over w <= b.bound
+      from (select t.task_id, e.max_steps_per_transaction as bound,
+          p.step_count - (select count(*) from pawl.steps s where s.task_id = t.task_id) as missing
+        from pawl.tasks t join pawl.templates p using (template_id) cross join pawl.engine_settings e
+        where t.task_id = any (tasks) and t.state = 'initializing') b
+      window w as (order by b.task_id rows unbounded preceding) order by b.task_id
+    loop
+      if fits then
+        perform pawl.build_steps(one);
+      else
+        later := later || one;
+      end if;
     end loop;
+    perform pawl.send_step_enqueue(later, 'build');
     perform pawl.settle_tasks(tasks || pawl.free_task_keys(tasks));
   end if;
   if queues is not null then

@@ -1,6 +1,8 @@
 -- does: turns request messages into tasks. messages: [{msg_id, template_id, traceparent?} or {msg_id, invalid:
---   {error, message}}], --   checked by the task-request actor. Takes the messages, decides identities, creates tasks, answers. Returns
---   [{msg_id, outcome: created|attached|rejected|invalid, task_id, error}].
+--   {error, message}}], checked by the task-request actor. Takes the messages, decides identities, creates tasks, answers.
+--   Takes no more than the bound of steps in one transaction allows, at least one; the others stay, for another call. A
+--   template over the bound counts once: it is built piece by piece. Returns [{msg_id, outcome:
+--   created|attached|rejected|invalid|left, task_id, error}].
 -- called by: the task-request actor.
 -- locks: its messages by id, then identity rows by key.
 -- raises: nothing of its own; what raises is tried again message by message.
@@ -9,7 +11,7 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   taken pawl.task_request[];
   fresh pawl.task_request[];
-  outcomes jsonb := '[]';
+  outcomes jsonb;
   duplicates jsonb[] := '{}';
   repeated pawl.task_request[] := '{}';
   made uuid[];
@@ -18,24 +20,31 @@ declare
   decision jsonb;
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
-  with wanted as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid,
+  with asked as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid,
       m->'traceparent' as traceparent
     from jsonb_array_elements(messages) m),
+  wanted as materialized (select a.*, t.identity_strategy as strategy, case when t.adhoc then 'handler:' || t.namespace || '/' || t.name
+        when t.identity_scope = 'namespace' then 'namespace:' || t.namespace else 'template:' || t.namespace || '/' || t.name end as scope,
+      row_number() over w = 1 or sum(case when t.step_count > e.max_steps_per_transaction then 1 else coalesce(t.step_count, 0) end)
+        over w <= e.max_steps_per_transaction as fits
+    from asked a cross join pawl.engine_settings e left join pawl.templates t using (template_id)
+    window w as (order by a.msg_id rows unbounded preceding)),
   gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
-      select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id) order by l.msg_id for update of l))
+      select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id)
+      where w.fits order by l.msg_id for update of l))
     returning q.msg_id, q.read_ct, q.message, q.headers),
-  judged as (select g.msg_id, g.read_ct, g.message, w.template_id,
-      case when w.traceparent is null then g.headers else coalesce(g.headers, '{}') || jsonb_build_object('traceparent', w.traceparent) end as headers, coalesce(w.invalid, pawl.key_problem(t.identity_strategy, g.message->'key')) as invalid
-    from gone g join wanted w using (msg_id) left join pawl.templates t on t.template_id = w.template_id)
+  judged as (select g.msg_id, g.read_ct, g.message, w.template_id, w.strategy, w.scope, case when w.traceparent is null then g.headers
+        else coalesce(g.headers, '{}') || jsonb_build_object('traceparent', w.traceparent) end as headers,
+      coalesce(w.invalid, pawl.key_problem(w.strategy, g.message->'key')) as invalid
+    from gone g join wanted w using (msg_id))
   select array_agg((g.msg_id, g.read_ct, coalesce((case when g.invalid is null then g.message->>'request_id' end)::uuid,
       pawl.new_task_id()), g.template_id, case when g.invalid is null then g.message
-      else jsonb_build_object('invalid', g.invalid, 'message', g.message) end, g.headers,
-      case when t.adhoc then 'handler:' || t.namespace || '/' || t.name when t.identity_scope = 'namespace'
-        then 'namespace:' || t.namespace else 'template:' || t.namespace || '/' || t.name end,
-      case t.identity_strategy when 'always_unique' then null
+      else jsonb_build_object('invalid', g.invalid, 'message', g.message) end, g.headers, g.scope,
+      case g.strategy when 'always_unique' then null
         when 'strict' then encode(pawl.fingerprint(g.message->'input'), 'hex') else g.message->>'key' end, null
-    )::pawl.task_request order by g.msg_id)
-  into taken from judged g left join pawl.templates t on t.template_id = g.template_id;
+    )::pawl.task_request order by g.msg_id),
+    coalesce((select jsonb_agg(jsonb_build_object('msg_id', w.msg_id, 'outcome', 'left')) from wanted w where not w.fits), '[]')
+  into taken, outcomes from judged g;
 
   select coalesce(array_agg((u.msg_id, u.read_count, u.task_id, u.template_id, u.message, u.headers, null, null, null
     )::pawl.task_request), '{}') into fresh
