@@ -1,21 +1,24 @@
--- does: refuses malformed reports before anything is deleted.
+-- does: refuses malformed reports before anything is deleted, and gives the fences of the others: ids and read counts.
 -- called by: report_steps.
 -- locks: nothing.
 -- raises: PW016 naming the first bad report.
-create or replace function pawl.check_reports(reports jsonb) returns void language plpgsql as $$
+create or replace function pawl.check_reports(reports jsonb, out ids bigint[], out counts int[])
+language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   bad jsonb;
 begin
-  select r into bad from jsonb_array_elements(reports) r
-  where jsonb_typeof(r) <> 'object' or jsonb_typeof(r->'msg_id') is distinct from 'number'
-    or jsonb_typeof(r->'read_ct') is distinct from 'number'
-    or coalesce(r->>'status', '') not in ('complete', 'failed', 'rejected')
-    or (r->>'status' <> 'complete' and jsonb_typeof(r->'error') is distinct from 'object')
-    or octet_length(r::text) > 1048576
-    or exists (select from jsonb_object_keys(case jsonb_typeof(r) when 'object' then r else '{}' end) field
-      where field not in ('msg_id', 'read_ct', 'status', 'result', 'error'))
-  limit 1;
-  if found then
+  with judged as materialized (
+    select r, case when jsonb_typeof(r) <> 'object' then false
+      else jsonb_typeof(r->'msg_id') is not distinct from 'number' and jsonb_typeof(r->'read_ct') is not distinct from 'number'
+        and coalesce(r->>'status', '') in ('complete', 'failed', 'rejected')
+        and (r->>'status' = 'complete' or jsonb_typeof(r->'error') is not distinct from 'object')
+        and octet_length(r::text) <= 1048576
+        and r - '{msg_id,read_ct,status,result,error}'::text[] = '{}' end as good
+    from jsonb_array_elements(reports) r)
+  select array_agg(case when j.good then (j.r->>'msg_id')::bigint end), array_agg(case when j.good then (j.r->>'read_ct')::int end),
+    (array_agg(j.r) filter (where not j.good))[1]
+  into ids, counts, bad from judged j;
+  if bad is not null then
     raise exception 'malformed report for message %', coalesce(bad->>'msg_id', '?') using errcode = 'PW016',
       hint = 'A report is {msg_id, read_ct, status: complete|failed|rejected, result?, error?: {type, message, retryable, '
         'retry_after?}} of at most 1 MiB; failed and rejected need an error.';

@@ -7,15 +7,18 @@
 create or replace function pawl.deliver_results(results pawl.step_result[]) returns pawl.step_result[]
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-  ids uuid[] := array(select distinct r.task_id from unnest(results) r);
+  engine record;
+  ids uuid[];
   free uuid[];
 begin
-  if exists (select from pawl.entity_claims) then
+  select s.direct and not s.staged as direct, exists (select from pawl.entity_claims) as claims into engine from pawl.engine_settings s;
+  if engine.claims then
     results := pawl.end_reported_claims(results);
   end if;
-  if (select s.direct and not s.staged from pawl.engine_settings s) then
-    free := array(select t.task_id from pawl.tasks t where t.task_id = any (ids)
-      order by t.task_id for no key update skip locked);
+  if engine.direct then
+    select d.ids, array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
+      order by t.task_id for no key update skip locked)
+    into ids, free from (select array(select distinct r.task_id from unnest(results) r) as ids) d;
     begin
       if cardinality(free) = cardinality(ids) then
         perform pawl.settle_results(results);

@@ -17,9 +17,7 @@ declare
   counts int[];
 begin
   perform pawl.check_step_queue(queue);
-  perform pawl.check_reports(reports);
-  select array_agg((r->>'msg_id')::bigint), array_agg((r->>'read_ct')::int) into ids, counts
-  from jsonb_array_elements(reports) r;
+  select c.ids, c.counts into ids, counts from pawl.check_reports(reports) c;
   if ids is null then
     return '[]';
   end if;

@@ -7,15 +7,18 @@ create or replace function pawl.settle_results(results pawl.step_result[]) retur
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   at timestamptz := pawl.now();
-  settings pawl.engine_settings;
-  gated text[] := array(select q.queue from pawl.queues q where q.gated);
+  settings record;
+  gated text[];
   moved record;
   slow uuid[];
   ended uuid[];
   evaluated uuid[];
   ready uuid[];
 begin
-  select * into settings from pawl.engine_settings;
+  select s.staged, s.max_steps_per_transaction, array(select q.queue from pawl.queues q where q.gated) as gated,
+    exists (select from pawl.held_steps) or exists (select from pawl.step_identities) or exists (select from pawl.entity_claims) as held
+  into settings from pawl.engine_settings s;
+  gated := settings.gated;
   with r as materialized (
     select * from unnest(results) with ordinality u(task_id, step, index, attempt, status, result, error, worker, msg_id, ord)
     where u.status = 'complete'),
@@ -56,7 +59,7 @@ begin
   else
     slow := moved.slow;
   end if;
-  if exists (select from pawl.held_steps) or exists (select from pawl.step_identities) or exists (select from pawl.entity_claims) then
+  if settings.held then
     slow := slow || pawl.end_attempts(results);
   end if;
 
