@@ -12,8 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// callTimeout bounds one call to the database: a connection that has silently died is noticed.
-const callTimeout = 30 * time.Second
+// callTimeout bounds one call to the database: a third of the default lease, so that a connection that has silently died
+// is noticed while what it carried is still held, and another one repeats it in time.
+const callTimeout = 10 * time.Second
 
 // querier is a pool or a transaction.
 type querier interface {

@@ -15,7 +15,7 @@ import psycopg
 
 from .errors import ConfigError
 
-CALL_TIMEOUT = 30.0  # seconds of one call: a connection that has silently died is noticed
+CALL_TIMEOUT = 10.0  # seconds of one call, a third of the default lease: a connection that has silently died is noticed in time
 CONNECT_TIMEOUT = 10  # seconds
 
 Connect = Callable[[], "psycopg.Connection[Any]"]

@@ -8,8 +8,8 @@ import pg from "pg";
 import { ConfigError } from "./errors.js";
 import { textOf } from "./log.js";
 
-/** Milliseconds of one call: a connection that has silently died is noticed. */
-export const callTimeout = 30_000;
+/** Milliseconds of one call, a third of the default lease: a connection that has silently died is noticed in time. */
+export const callTimeout = 10_000;
 const connectTimeout = 10_000;
 
 /** Runs statements: a pg.Pool, pg.Client or pg.PoolClient, or anything that looks like one. */
