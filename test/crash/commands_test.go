@@ -151,6 +151,13 @@ func special() []Scenario {
 		{"cancel under a claim", func(k *kit.Kit) Call {
 			return Call{SQL: "select pawl.cancel_task($1, 'ann', 'no')", Args: []any{claimed(k).Task}}
 		}},
+		{"fire a timeout while there is a claim", func(k *kit.Kit) Call {
+			claimed(k)
+			k.Submit("t/limit")
+			k.ClaimOne(kit.Queue)
+			k.Later(2 * time.Minute)
+			return Call{SQL: "select pawl.fire_due(100, 'kit')"}
+		}},
 		{"complete a step with a key", func(k *kit.Kit) Call {
 			k.Submit("t/keyed", object{"input": object{"k": "one"}})
 			k.Submit("t/keyed", object{"input": object{"k": "one"}})
