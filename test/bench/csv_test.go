@@ -36,6 +36,22 @@ func TestFiguresWrittenAreReadAndCompared(t *testing.T) {
 	}
 }
 
+func TestTheRatioComparesEachRoundWithTheLimitAroundIt(t *testing.T) {
+	t.Parallel()
+	b := &bench{results: map[string][]figures{
+		"Pawl | diamond": {{StepsPerSecond: 1000}, {StepsPerSecond: 500}, {StepsPerSecond: 3000}},
+		rawKey: {{StepsPerSecond: 3000}, {StepsPerSecond: 5000}, {StepsPerSecond: 2000}, {StepsPerSecond: 2000},
+			{StepsPerSecond: 10000}, {StepsPerSecond: 10000}},
+	}}
+	if got := b.ratio(); got != "0.50" { // 0.5, 0.5, 0.6
+		t.Fatal(got)
+	}
+	b.results[rawKey] = b.results[rawKey][1:]
+	if got := b.ratio(); got != "unknown" {
+		t.Fatal(got)
+	}
+}
+
 func TestGraphsNameWhatStandsBefore(t *testing.T) {
 	t.Parallel()
 	for shape, edges := range map[string]int{"single": 0, "chain": 3, "diamond": 4, "fan20": 40, "fan1000": 2000, "chain500": 499} {

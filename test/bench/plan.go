@@ -9,6 +9,9 @@ type cell struct {
 	work  work
 }
 
+// baseLabel names the cell of the base case, which is compared with the limit.
+const baseLabel = "diamond"
+
 func baseWork() work { return work{Shape: "diamond", Payload: 200, Batch: 50, Orchestrators: 2} }
 
 // plan varies one factor at a time around the base case. short is what `make bench` runs.

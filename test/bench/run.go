@@ -238,9 +238,32 @@ func (b *bench) median(key string, of func(figures) float64) float64 {
 	return median(values)
 }
 
-// ratio of Pawl's steps per second to what raw PGMQ allows.
+// besideLimit measures the limit right before and right after something, if that is compared with it: the machine's speed
+// drifts within a minute.
+func (b *bench) besideLimit(ctx context.Context, rep int, compared bool, run func() error) error {
+	if !compared {
+		return run()
+	}
+	if err := b.round(ctx, &rawPGMQ{}, limit, rep); err != nil {
+		return err
+	}
+	if err := run(); err != nil {
+		return err
+	}
+	return b.round(ctx, &rawPGMQ{}, limit, rep)
+}
+
+// ratio of Pawl's steps per second to what raw PGMQ allows: the median of the rounds, each with the limit's runs around it.
 func (b *bench) ratio() string {
-	return fmt.Sprintf("%.2f", b.rate("Pawl | diamond")/(b.rate(rawKey)/2))
+	pawl, raw := b.results["Pawl | "+baseLabel], b.results[rawKey]
+	if len(raw) != 2*len(pawl) || len(raw) == 0 {
+		return "unknown"
+	}
+	ratios := make([]float64, len(pawl))
+	for i, f := range pawl {
+		ratios[i] = f.StepsPerSecond / ((raw[2*i].StepsPerSecond + raw[2*i+1].StepsPerSecond) / 2 / 2)
+	}
+	return fmt.Sprintf("%.2f", median(ratios))
 }
 
 func (b *bench) rate(key string) float64 {
