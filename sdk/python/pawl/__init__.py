@@ -12,6 +12,18 @@ idempotency key; a handler whose effects are in the same database uses ``step.co
 An exception has the step tried again, as often as its template says; Permanent, RetryAfter and Rejected say otherwise.
 """
 
+import sys
+
+try:
+    import psycopg as _psycopg  # noqa: F401
+except ModuleNotFoundError as _problem:
+    if _problem.name != "psycopg":
+        raise
+    raise ModuleNotFoundError(
+        f"pawl needs psycopg 3, and {sys.executable} does not have it: {sys.executable} -m pip install 'psycopg[binary]', "
+        "or Debian's python3-psycopg with /usr/bin/python3", name="psycopg",
+    ) from None  # fmt: skip
+
 from .client import Client
 from .database import find_url
 from .errors import (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from .errors import ConfigError
 
@@ -50,7 +51,11 @@ def connector(url: str, name: str) -> Connect:
     """A function that opens connections: autocommit, and nothing prepared, so that transaction poolers do."""
 
     def connect() -> psycopg.Connection[Any]:
-        connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_TIMEOUT)
+        try:
+            connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_TIMEOUT)
+        except psycopg.OperationalError as problem:
+            known = conninfo_to_dict(url)  # the error does not say where
+            raise psycopg.OperationalError(f"connecting to {known.get('host', 'localhost')}:{known.get('port', 5432)}: {problem}") from problem
         if not connection.info.get_parameters().get("application_name"):
             connection.execute("select set_config('application_name', %s, false)", [name])
         return connection
@@ -145,10 +150,11 @@ class Database:
 
 
 def explain(problem: BaseException) -> str:
-    """The text of a database error with what to do about it."""
-    text = str(problem).strip()
+    """The text of a database error with what to do about it, in one line."""
+    text = " ".join(str(problem).split())
     if not isinstance(problem, psycopg.Error):
         return text
+    text = problem.diag.message_primary or text
     match problem.sqlstate:
         case "42883" | "3F000" | "42P01":
             return f"{text}: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`"

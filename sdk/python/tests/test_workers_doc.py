@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -96,6 +97,20 @@ class WorkersDocTest(Case):
         self.client.cancel(sent, actor="test", reason="a test")
         self.until(lambda: self.value(f"select count(*) from pgmq.q_{self.queue}") == 0, "the command was stopped and reported")
         self.assertIsNone(process.poll())
+
+    def test_a_worker_in_a_minute(self) -> None:
+        (self.folder / "greet.py").write_text(block("# greet.py"))
+        command = [sys.executable, "-m", "pawl"]
+        enqueue = [*command, "enqueue", "greet", '{"name": "Ada"}', "--queue", "greetings_queue"]
+        subprocess.run(enqueue, cwd=self.folder, env=self.environment, check=True, stdout=subprocess.DEVNULL)
+        self.until(lambda: self.value("select count(*) from pgmq.meta where queue_name = 'greetings_queue'"), "there is the queue")
+        worker = subprocess.Popen([*command, "worker", "greet:worker", "--log", "error", "--until-eof"], cwd=self.folder, env=self.environment, stdin=subprocess.PIPE)
+        try:
+            done = subprocess.run([*enqueue, "--wait"], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=DEADLINE)
+        finally:
+            worker.stdin.close()
+            self.assertEqual(worker.wait(DEADLINE), 0)
+        self.assertIn("Hello, Ada!", done.stdout)
 
     def test_level_2_in_sql(self) -> None:
         sent = self.enqueue("by_hand", {"a": 1})
