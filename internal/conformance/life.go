@@ -241,7 +241,7 @@ func ignoreNoStep(err error) error {
 
 func handsBack(ctx context.Context, k *kit) error {
 	tasks, err := k.submitMany(ctx, []request{
-		{Handler: "sleep", Input: object{"ms": 1000}}, {Handler: "sleep", Input: object{"ms": forever}},
+		{Handler: "sleep", Input: object{"ms": 3000}}, {Handler: "sleep", Input: object{"ms": forever}},
 	})
 	if err != nil {
 		return err
@@ -250,6 +250,10 @@ func handsBack(ctx context.Context, k *kit) error {
 		if _, err := k.await(ctx, task, "run", "in_progress", "complete"); err != nil {
 			return err
 		}
+	}
+	// The database knew of the claim before the worker did. After another step the handlers are at work.
+	if _, err := k.completes(ctx, request{Handler: "echo", Input: "at work?"}, "at work?"); err != nil {
+		return err
 	}
 	if _, err := k.process.terminate(k.config.Patience); err != nil {
 		return err

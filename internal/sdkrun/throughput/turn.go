@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds each wait of a turn.
-const patience = 5 * time.Minute
+const patience = 2 * time.Minute
 
 // turn is one worker's work on one queue.
 type turn struct {
@@ -74,10 +74,15 @@ func (t *turn) prepare(ctx context.Context) error {
 		}
 		sent += len(requests)
 	}
-	return t.until(ctx, "the steps are ready", 50*time.Millisecond, nil, func() (ready bool, err error) {
-		err = t.pool.QueryRow(ctx, `select count(*) = $1 from pgmq.q_`+t.queue, t.steps).Scan(&ready)
-		return ready, err
+	ready := 0
+	err = t.until(ctx, "the steps are ready", 50*time.Millisecond, nil, func() (bool, error) {
+		err := t.pool.QueryRow(ctx, `select count(*) from pgmq.q_`+t.queue).Scan(&ready)
+		return ready == t.steps, err
 	})
+	if err != nil {
+		return fmt.Errorf("%d of %d steps: %w", ready, t.steps, err)
+	}
+	return nil
 }
 
 // watch returns the time from the first claim to the last result, both by the database's clock. Its looks, when the worker
