@@ -65,7 +65,8 @@ type Config struct {
 	RestartMin, RestartMax time.Duration
 }
 
-func (c Config) withDefaults() Config {
+// WithDefaults is the Config with its zero values replaced.
+func (c Config) WithDefaults() Config {
 	c.Batch = orDefault(c.Batch, 200)
 	c.BatchBytes = orDefault(c.BatchBytes, 8<<20)
 	c.VisibilityTimeout = orDefault(c.VisibilityTimeout, 30*time.Second)

@@ -36,7 +36,7 @@ func Start(ctx context.Context, config Config) (*System, error) {
 		return nil, errors.New("starting actors: set Work, Heartbeats and Metrics")
 	}
 	running, breakOff := context.WithCancel(context.WithoutCancel(ctx))
-	env := &environment{config: config.withDefaults(), ctx: running}
+	env := &environment{config: config.WithDefaults(), ctx: running}
 	// Proto.Actor's own log says nothing that ours does not, and quotes what panics held.
 	env.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
