@@ -200,8 +200,12 @@ func (r Report) Print(w io.Writer) {
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "| fault | injected | effective | service p99 | maximum | recovery p99 | maximum |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for _, f := range r.Faults {
-		fmt.Fprintf(w, "| %s | %d | %d | %.1f s | %.1f s | %.1f s | %.1f s |\n", f.Fault, f.Injected, f.Effective,
-			f.ServiceP99.Seconds(), f.Service.Seconds(), f.P99.Seconds(), f.Max.Seconds())
+		recovery := "– | –" // no strike counts
+		if f.Delayed < f.Injected {
+			recovery = fmt.Sprintf("%.1f s | %.1f s", f.P99.Seconds(), f.Max.Seconds())
+		}
+		fmt.Fprintf(w, "| %s | %d | %d | %.1f s | %.1f s | %s |\n", f.Fault, f.Injected, f.Effective,
+			f.ServiceP99.Seconds(), f.Service.Seconds(), recovery)
 	}
 	for _, text := range v.Violations {
 		fmt.Fprintf(w, "\nVIOLATION: %s\n", text)
