@@ -4,17 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/spf13/pflag"
+	"log/slog"
 
 	"github.com/pawl-dev/pawl/internal/config"
 	"github.com/pawl-dev/pawl/internal/orchestrator"
-	"github.com/pawl-dev/pawl/internal/telemetry"
+	"github.com/pawl-dev/pawl/internal/program"
 )
 
 const usage = `Usage: orchestrator [flags]
@@ -25,50 +19,32 @@ Settings come from flags, PAWL_ variables and a TOML file, in this order. Exit c
 
 `
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	os.Exit(run(ctx, stop, os.Args[1:]))
-}
+func main() { program.Main(run) }
 
-// run returns the exit code. stop gives the signals back, so that a second one ends the process.
+// run returns the exit code.
 func run(ctx context.Context, stop func(), args []string) int {
 	var settings config.Orchestrator
-	flags := pflag.NewFlagSet("orchestrator", pflag.ContinueOnError)
-	flags.SortFlags = false
-	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, flags.FlagUsages()) }
-	config.Bind(flags, &settings)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return 0
-		}
-		return complain(2, err)
-	}
-	if flags.NArg() > 0 {
-		return complain(2, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0)))
-	}
-	if err := config.Load(&settings, config.Sources{Flags: flags}); err != nil {
-		return complain(2, err)
-	}
-	level, err := telemetry.ParseLevel(settings.LogLevel)
-	if err != nil {
-		return complain(2, err)
-	}
-	log := telemetry.NewLogger(os.Stderr, level)
-	o, err := orchestrator.Start(ctx, orchestrator.FromSettings(settings, log))
-	if err != nil {
-		return complain(1, err)
+	p := program.Program{Name: "orchestrator", Usage: usage, Settings: &settings, LogLevel: &settings.LogLevel}
+	p.Work = func(ctx context.Context, log *slog.Logger) error { return work(ctx, stop, settings, log) }
+	return p.Run(ctx, args)
+}
+
+// work runs an orchestrator until ctx ends.
+func work(ctx context.Context, stop func(), settings config.Orchestrator, log *slog.Logger) error {
+	var o *orchestrator.Orchestrator
+	err := program.Await(ctx, settings.ConnectWait, log, func(ctx context.Context) (err error) {
+		o, err = orchestrator.Start(ctx, orchestrator.FromSettings(settings, log))
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		log.Info("stopped before the database could be reached")
+		return nil
+	case err != nil:
+		return err
 	}
 	<-ctx.Done()
 	stop()
 	log.Info("stopping", "grace", settings.Grace.String())
-	if err := o.Stop(context.Background()); err != nil {
-		return complain(1, err)
-	}
-	return 0
-}
-
-func complain(code int, err error) int {
-	fmt.Fprintln(os.Stderr, "orchestrator:", err)
-	return code
+	return o.Stop(context.WithoutCancel(ctx))
 }

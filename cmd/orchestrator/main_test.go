@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"io"
+	"net"
+	"net/url"
 	"testing"
 	"time"
 
@@ -47,11 +50,56 @@ func TestExitCodes(t *testing.T) {
 		"bad level":        {[]string{"--log-level", "loud"}, 2},
 		"an argument":      {[]string{"now"}, 2},
 		"no such file":     {[]string{"--config", "/nowhere/pawl.toml"}, 2},
-		"no such database": {[]string{"--database-url", "postgres://127.0.0.1:1/none", "--listen", "off"}, 1},
+		"no such database": {[]string{"--database-url", "postgres://127.0.0.1:1/none", "--listen", "off", "--connect-wait", "300ms"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, c.want, run(t.Context(), nothing, c.args))
 		})
 	}
+}
+
+func TestItStartsWhenTheDatabaseIsThere(t *testing.T) {
+	t.Parallel()
+	database, err := url.Parse(pgtest.URL(t))
+	require.NoError(t, err)
+	conn, err := pgx.Connect(t.Context(), database.String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	before, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := database.Host
+	database.Host = before.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, nothing, []string{"--database-url", database.String(), "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
+	}()
+	for range 3 { // nobody answers yet
+		client, err := before.Accept()
+		require.NoError(t, err)
+		require.NoError(t, client.Close())
+	}
+	go func() {
+		for {
+			client, err := before.Accept()
+			if err != nil {
+				return
+			}
+			to, err := new(net.Dialer).DialContext(context.Background(), "tcp", server)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(to, client); _ = to.Close() }()
+			go func() { _, _ = io.Copy(client, to); _ = client.Close() }()
+		}
+	}()
+	t.Cleanup(func() { _ = before.Close() })
+	require.Eventually(t, func() bool {
+		var n int
+		return conn.QueryRow(t.Context(), `select count(*) from pawl.processors where stopped_at is null`).Scan(&n) == nil && n == 1
+	}, time.Minute, 20*time.Millisecond)
+	cancel()
+	require.Zero(t, <-code)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/pawl-dev/pawl/worker"
 )
 
-type program struct {
+// service is what a worker's process is made of.
+type service struct {
 	settings config.Worker
 	queues   []worker.Queue
 	pool     *pgxpool.Pool
@@ -45,7 +46,7 @@ func parseQueues(names []string, concurrency int) ([]worker.Queue, error) {
 	return queues, nil
 }
 
-func (p *program) worker(tracing *telemetry.Tracing) (*worker.Worker, error) {
+func (p *service) worker(tracing *telemetry.Tracing) (*worker.Worker, error) {
 	config := worker.Config{
 		Pool: p.pool, Queues: p.queues, Name: p.settings.Name, Grace: p.settings.Grace, Poll: p.settings.Poll,
 		ProvenPoll: p.settings.ProvenPoll, NoListen: p.settings.NoListen, Log: p.log, Metrics: p.registry,

@@ -15,7 +15,7 @@ import (
 // server answers /healthz, /readyz and /metrics.
 type server struct{ http *http.Server }
 
-func (p *program) serve(ctx context.Context, name string) (*server, error) {
+func (p *service) serve(ctx context.Context, name string) (*server, error) {
 	if p.settings.Listen == "off" {
 		return nil, nil
 	}

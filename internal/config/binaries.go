@@ -13,6 +13,7 @@ type Orchestrator struct {
 	Park        bool          `key:"orchestrator.park" doc:"start although entity claims of templates are not covered by a janitor, and let these templates' requests wait"`
 	Connections int           `key:"orchestrator.connections" default:"10" unit:"connections" doc:"pool that works messages; the worker API has as many of its own"`
 	Grace       time.Duration `key:"orchestrator.grace" default:"20s" doc:"how long a stop lets work end"`
+	ConnectWait time.Duration `key:"orchestrator.connect_wait" default:"1m" doc:"how long a start tries while the database cannot be reached"`
 
 	Batch             int           `key:"orchestrator.batch" default:"200" unit:"messages" doc:"worked at once"`
 	BatchBytes        int64         `key:"orchestrator.batch_bytes" default:"8388608" unit:"bytes" doc:"of bodies worked at once, as stored"`
@@ -39,6 +40,7 @@ type Worker struct {
 	Handlers    []string      `key:"worker.handlers" doc:"built-in handlers to serve: noop, echo, sleep, fail, shop; empty: all"`
 	Concurrency int           `key:"worker.concurrency" default:"32" unit:"handlers" doc:"at once, of each queue"`
 	Grace       time.Duration `key:"worker.grace" default:"20s" doc:"how long a stop lets handlers end"`
+	ConnectWait time.Duration `key:"worker.connect_wait" default:"1m" doc:"how long a start tries while the database cannot be reached"`
 	Poll        time.Duration `key:"worker.poll" default:"1s" doc:"between looks at an idle queue while notifications are not proven to arrive"`
 	ProvenPoll  time.Duration `key:"worker.proven_poll" default:"5s" doc:"between looks at an idle queue while they are"`
 	NoListen    bool          `key:"worker.no_listen" doc:"do without notifications, for transaction poolers"`

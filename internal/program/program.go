@@ -1,0 +1,82 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pawl-dev/pawl/internal/config"
+	"github.com/pawl-dev/pawl/internal/telemetry"
+)
+
+// Program is a binary that works until it is told to stop.
+type Program struct {
+	// Name as errors begin with it.
+	Name string
+	// Usage is what --help says before the flags.
+	Usage string
+	// Settings points to a struct of package config; it is filled before Work.
+	Settings any
+	// LogLevel points to the field of Settings that says it.
+	LogLevel *string
+	// Work works until ctx ends. An error of Misuse is a mistake of the caller's.
+	Work func(ctx context.Context, log *slog.Logger) error
+}
+
+// Main runs a binary until SIGTERM or SIGINT ends the context, and leaves with its exit code. stop gives the signals
+// back, so that a second one ends the process.
+func Main(run func(ctx context.Context, stop func(), args []string) int) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	os.Exit(run(ctx, stop, os.Args[1:])) //nolint:gocritic // the process ends, and its signals with it
+}
+
+// Run returns the exit code: 0 stopped, 1 failed, 2 usage.
+func (p Program) Run(ctx context.Context, args []string) int {
+	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.Usage = func() { fmt.Fprint(os.Stderr, p.Usage, flags.FlagUsages()) }
+	config.Bind(flags, p.Settings)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return 0
+		}
+		return p.complain(Misuse(err))
+	}
+	if flags.NArg() > 0 {
+		return p.complain(Misuse(fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))))
+	}
+	if err := config.Load(p.Settings, config.Sources{Flags: flags}); err != nil {
+		return p.complain(Misuse(err))
+	}
+	level, err := telemetry.ParseLevel(*p.LogLevel)
+	if err != nil {
+		return p.complain(Misuse(err))
+	}
+	if err := p.Work(ctx, telemetry.NewLogger(os.Stderr, level)); err != nil {
+		return p.complain(err)
+	}
+	return 0
+}
+
+type misuse struct{ error }
+
+// Unwrap gives the mistake.
+func (m misuse) Unwrap() error { return m.error }
+
+// Misuse marks an error as the caller's mistake: exit code 2.
+func Misuse(err error) error { return misuse{err} }
+
+func (p Program) complain(err error) int {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, err)
+	if errors.As(err, new(misuse)) {
+		return 2
+	}
+	return 1
+}
