@@ -109,6 +109,8 @@ func TestBusyClaimMayWait(t *testing.T) {
 	second := k.submit("billing/wait", object{"input": object{"invoice": "A-1"}})
 	for range 15 { // waiting is not counted as crashing
 		require.Empty(t, k.claim("work_queue"))
+		require.True(t, get[bool](k, "select vt < clock_timestamp() + interval '640 ms' from pgmq.q_work_queue where message->>'task_id' = $1", second.String()),
+			"it is back before the last look of workers that its put-off woke")
 		k.exec("update pgmq.q_work_queue set vt = clock_timestamp() where message->>'task_id' = $1", second.String())
 	}
 	k.report("work_queue", first, object{"status": "failed", "error": object{"type": "no", "retryable": false}})

@@ -1,6 +1,6 @@
 -- does: begins the delivery of a step with an entity claim: moves the user's row from → into and the step into in_progress,
 --   in one. Returns begun; open: an earlier delivery may still be acting, this one is not begun; failed: claim_failed, or the
---   task has ended, the body never runs; busy: somebody else's claim, tried again in a second; held: somebody holds the row or the step for a
+--   task has ended, the body never runs; busy: somebody else's claim, tried again within a second; held: somebody holds the row or the step for a
 --   moment. A requester for whom the template names no claim begins like any other.
 -- called by: begin_special_deliveries.
 -- locks: the step (skip locked), the user's row (nowait).
@@ -41,12 +41,12 @@ begin
     begin
       seen := pawl.lock_entity(e, pawl.evaluate_expression(claim->>'id', (select t.input from pawl.tasks t where t.task_id = s.task_id)));
     exception when lock_not_available then
-      perform pawl.put_off_delivery(queue, d, interval '1 s');
+      perform pawl.put_off_delivery(queue, d, interval '600 ms');
       return 'held';
     end;
     if exists (select from pawl.entity_claims c where c.entity = e.entity and c.entity_id = seen->>'id') then
       if claim->>'on_busy' = 'wait' then
-        perform pawl.put_off_delivery(queue, d, interval '1 s');
+        perform pawl.put_off_delivery(queue, d, interval '600 ms');
         return 'busy';
       end if;
       return pawl.refuse_claim(queue, d, 'another operation is already in progress');

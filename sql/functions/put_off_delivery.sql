@@ -1,4 +1,6 @@
--- does: replaces a message that could not begin by a new one for later, so that waiting is not counted as a crash.
+-- does: replaces a message that could not begin by a new one for later, so that waiting is not counted as a crash. Nobody
+--   is told when it is due: what wakes the workers is its insert, and their last look of the series that follows comes 855 ms
+--   after it. What waits for less is found by that one, the rest by the idle poll.
 -- called by: begin_claimed_delivery.
 -- locks: the message.
 -- raises: nothing.
