@@ -40,6 +40,7 @@ type soak struct {
 	settled time.Duration // how long the last round took to settle
 	judged  time.Duration // and to be examined
 	burnt   time.Duration
+	commit  string // that the programs are built of
 }
 
 // draw makes the plans, or reads them, and writes them down before anything runs.
@@ -141,6 +142,7 @@ func (s *soak) announce() {
 
 // set migrates the database and starts the processes.
 func (s *soak) set(ctx context.Context, log *slog.Logger) error {
+	s.commit = commit(ctx)
 	programs, err := cluster.Build(ctx, "", s.folder, true)
 	if err != nil {
 		return err
@@ -253,7 +255,7 @@ func (s *soak) report(ctx context.Context, v cluster.Verdict) (ok bool, err erro
 		v.Violations = append(v.Violations, fmt.Sprintf("the server's logs tell of %d deadlocks", deadlocks))
 	}
 	r := s.fire.Report(v)
-	r.Seed, r.Duration, r.Commit = s.seed, s.burnt, commit(ctx)
+	r.Seed, r.Duration, r.Commit = s.seed, s.burnt, s.commit
 	r.Extra = []string{
 		fmt.Sprintf("crashes of Postgres: %d", s.server.breaks),
 		fmt.Sprintf("rounds: %d, each settled and examined; %d with all but one orchestrator and one worker broken", len(s.plans), s.cores),
