@@ -59,7 +59,7 @@ func results() []defect {
 		sql("deliver_results", "results whose task is locked are lost", []tests{engine("TestAReportWaitsForNoTask")},
 			"where free is null or not r.task_id = any (free);", "where free is null;"),
 		sql("deliver_results", "a report waits for its task (no skip locked)", []tests{engine("TestAReportWaitsForNoTask"), meeting("running: cancel / report b")},
-			"order by t.task_id for no key update skip locked);", "order by t.task_id for no key update);"),
+			"order by t.task_id for no key update skip locked)\n", "order by t.task_id for no key update)\n"),
 		sql("deliver_results", "what raises while applying loses the results", []tests{crashing("report complete/error")},
 			"      free := null;", "      null;"),
 		sql("recount_tasks", "hold does not hold", m, "p.on_failure = 'hold' and c.failed > 0", "false and c.failed > 0"),
