@@ -35,13 +35,14 @@ func TestAnEmptiedQueueIsLookedAtAgainThenLeftAlone(t *testing.T) {
 	now := time.Now()
 	l.found(10, 10, now)
 	require.True(t, l.at.IsZero(), "a full claim: there may be more")
-	var waits []time.Duration
 	l.found(10, 3, now)
-	for range 7 {
-		waits = append(waits, l.at.Sub(now))
-		l.found(10, 0, now)
+	for _, after := range again {
+		require.Equal(t, after, l.at.Sub(now))
+		l.found(10, 0, l.at.Add(-time.Millisecond))
+		require.Equal(t, after, l.at.Sub(now), "a look that a report brought along does not put it off")
+		l.found(10, 0, l.at)
 	}
-	require.Equal(t, append(again[:5:5], time.Second, time.Second), waits)
+	require.Equal(t, again[4]+time.Second, l.at.Sub(now))
 	l.woken()
 	require.True(t, l.at.IsZero())
 	l.found(10, 0, now)

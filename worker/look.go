@@ -2,33 +2,34 @@ package worker
 
 import "time"
 
-// again is when an emptied queue is looked at again: an announcement soon after another one is suppressed by the
-// database, so what it would have told is found by looking.
-var again = []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond, 640 * time.Millisecond}
+// again is when an emptied queue is looked at again, counted from the last wake-up or delivery: an announcement soon after
+// another one is suppressed by the database, so what it would have told is found by looking. What was put off for a
+// moment (a claim that was busy) is found by the last.
+var again = []time.Duration{5 * time.Millisecond, 15 * time.Millisecond, 55 * time.Millisecond, 215 * time.Millisecond, 855 * time.Millisecond}
 
 // look decides when a queue is looked at next. Only its lane's goroutine uses it.
 type look struct {
-	at   time.Time // the next look; zero: now
-	step int       // how far the series has gone
-	idle func() time.Duration
+	at    time.Time // the next look; zero: now
+	since time.Time // the first look after the last wake-up, or the last that brought something
+	idle  func() time.Duration
 }
 
 // woken makes the next look due.
-func (l *look) woken() { l.at, l.step = time.Time{}, 0 }
+func (l *look) woken() { l.at, l.since = time.Time{}, time.Time{} }
 
-// found notes what a look brought.
+// found notes what a look brought. One that a report brings along does not shorten the series.
 func (l *look) found(asked, got int, now time.Time) {
-	switch {
-	case got >= asked: // there may be more
-		l.at, l.step = time.Time{}, 0
+	if got >= asked { // there may be more
+		l.woken()
 		return
-	case got > 0:
-		l.step = 0
 	}
-	if l.step < len(again) {
-		l.at = now.Add(again[l.step])
-		l.step++
-		return
+	if got > 0 || l.since.IsZero() {
+		l.since = now
+	}
+	for _, after := range again {
+		if l.at = l.since.Add(after); l.at.After(now) {
+			return
+		}
 	}
 	l.at = now.Add(l.idle())
 }

@@ -23,9 +23,10 @@ LINGER = 0.001  # seconds that the first ended handler waits for others to be re
 MAX_REPORTS = 200  # in one call
 MAX_REPORT_BYTES = 4 << 20
 MIN_BACKOFF, MAX_BACKOFF = 0.05, 5.0  # seconds between calls while they fail
-# When an emptied queue is looked at again: an announcement soon after another one is suppressed by the database, so what
-# it would have told is found by looking.
-LOOK_AGAIN = (0.005, 0.010, 0.040, 0.160, 0.640)
+# When an emptied queue is looked at again, counted from the last wake-up or delivery: an announcement soon after another one
+# is suppressed by the database, so what it would have told is found by looking. What was put off for a moment (a claim that
+# was busy) is found by the last.
+LOOK_AGAIN = (0.005, 0.015, 0.055, 0.215, 0.855)
 UNKNOWN_DELIVERIES = 5  # so often is a step without a handler here left to other workers before it is reported as failed
 
 
@@ -48,7 +49,7 @@ class Lane:
         self.woken = False
         self.retry_at, self.backoff = 0.0, 0.0  # no call before this: the last one failed
         # The thread's own.
-        self._look_at, self._looks = 0.0, 0
+        self._look_at, self._look_since = 0.0, 0.0  # the next look, and what LOOK_AGAIN counts from; 0: now, and the next look
         self._unknown: set[str] = set()
 
     def wake(self) -> None:
@@ -108,7 +109,7 @@ class Lane:
         if now < self.retry_at:
             return [], 0, self.retry_at - now
         if self.woken:
-            self.woken, self._look_at, self._looks = False, 0.0, 0
+            self.woken, self._look_at, self._look_since = False, 0.0, 0.0
         free = 0 if self.stopping else self.slots - self.running
         wait, ripe = 3600.0, False
         if self.ended:
@@ -161,15 +162,12 @@ class Lane:
 
     def _found(self, asked: int, got: int, now: float) -> None:
         if got >= asked:  # there may be more
-            self._look_at, self._looks = 0.0, 0
+            self._look_at, self._look_since = 0.0, 0.0
             return
-        if got:
-            self._looks = 0
-        if self._looks < len(LOOK_AGAIN):
-            self._look_at = now + LOOK_AGAIN[self._looks]
-            self._looks += 1
-        else:
-            self._look_at = now + self.worker.idle()
+        if got or not self._look_since:
+            self._look_since = now
+        again = (self._look_since + after for after in LOOK_AGAIN)
+        self._look_at = next((at for at in again if at > now), now + self.worker.idle())
 
     def _settle(self, outcomes: list[Outcome], answers: list[dict[str, Any]]) -> None:
         late = {answer["msg_id"] for answer in answers if not answer["accepted"]}

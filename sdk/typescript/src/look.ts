@@ -1,20 +1,21 @@
 /**
- * When an emptied queue is looked at again, in milliseconds: an announcement soon after another one is suppressed by the
- * database, so what it would have told is found by looking.
+ * When an emptied queue is looked at again, in milliseconds since the last wake-up or delivery: an announcement soon after
+ * another one is suppressed by the database, so what it would have told is found by looking. What was put off for a moment
+ * (a claim that was busy) is found by the last.
  */
-export const again: readonly number[] = [5, 10, 40, 160, 640];
+export const again: readonly number[] = [5, 15, 55, 215, 855];
 
 /** Decides when a queue is looked at next. Times are those of performance.now(). */
 export class Look {
   /** The next look; 0 is now. */
   at = 0;
-  private step = 0; // how far the series has gone
+  private since = 0; // the first look after the last wake-up, or the last that brought something
 
   constructor(private readonly idle: () => number) {}
 
   /** Makes the next look due. */
   woken(): void {
-    this.at = this.step = 0;
+    this.at = this.since = 0;
   }
 
   /** Notes what a look brought. */
@@ -23,10 +24,9 @@ export class Look {
       this.woken(); // there may be more
       return;
     }
-    if (got > 0) this.step = 0;
-    const pause = again[this.step];
-    this.at = now + (pause ?? this.idle());
-    if (pause !== undefined) this.step++;
+    if (got > 0 || this.since === 0) this.since = now;
+    const next = again.find((after) => this.since + after > now);
+    this.at = next === undefined ? now + this.idle() : this.since + next;
   }
 }
 

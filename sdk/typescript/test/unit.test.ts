@@ -8,14 +8,16 @@ import { AcceptingClient, makeStep } from "../src/testing.js";
 
 test("an emptied queue is looked at again in a series, then idly", () => {
   const look = new Look(() => 5_000);
-  const pauses = [];
-  for (let i = 0; i < 7; i++) {
-    look.found(10, 0, 1_000);
-    pauses.push(look.at - 1_000);
+  look.found(10, 0, 1_000);
+  for (const after of again) {
+    assert.equal(look.at, 1_000 + after);
+    look.found(10, 0, look.at - 1); // a look that a report brought along does not put it off
+    assert.equal(look.at, 1_000 + after);
+    look.found(10, 0, look.at);
   }
-  assert.deepEqual(pauses, [...again, 5_000, 5_000]);
-  look.found(10, 3, 0); // some work: the series begins anew
-  assert.equal(look.at, again[0]);
+  assert.equal(look.at, 1_855 + 5_000);
+  look.found(10, 3, 7_000); // some work: the series begins anew
+  assert.equal(look.at, 7_000 + again[0]!);
   look.found(10, 10, 0); // a full batch: look at once
   assert.equal(look.at, 0);
 });
