@@ -1,6 +1,6 @@
 package workflow
 
-import "gopkg.in/yaml.v3"
+import "go.yaml.in/yaml/v3"
 
 var retryFields = []string{"max_attempts", "backoff", "base", "max", "jitter"}
 

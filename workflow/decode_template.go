@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-dev/pawl/internal/jsonschema"
 )
