@@ -155,14 +155,13 @@ def explain(problem: BaseException) -> str:
     if not isinstance(problem, psycopg.Error):
         return text
     text = problem.diag.message_primary or text
+    hint = problem.diag.message_hint
     match problem.sqlstate:
         case "42883" | "3F000" | "42P01":
             return f"{text}: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`"
         case "42501":
-            return f"{text}: grant the role the queue"
-    if problem.diag.message_hint and problem.diag.message_hint not in text:
-        return f"{text}: {problem.diag.message_hint}"
-    return text
+            return f"{text}: {hint or 'grant the role the queue'}"
+    return f"{text}: {hint}" if hint else text
 
 
 def refuses_data(problem: BaseException) -> str | None:
