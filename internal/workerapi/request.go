@@ -129,7 +129,7 @@ func parseReport(body []byte) (statement, error) {
 	}, nil
 }
 
-// check says what pawl.check_reports would, and holds the result to the limits at
+// check says what pawl.read_reports would, and holds the result to the limits at
 // the door.
 func (r *report) check() error {
 	switch r.Status {

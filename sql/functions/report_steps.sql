@@ -17,7 +17,7 @@ declare
   counts int[];
 begin
   perform pawl.check_step_queue(queue);
-  select c.ids, c.counts into ids, counts from pawl.check_reports(reports) c;
+  select c.ids, c.counts into ids, counts from pawl.read_reports(reports) c;
   if ids is null then
     return '[]';
   end if;

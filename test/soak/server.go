@@ -129,33 +129,42 @@ func (s *server) pid() (int, error) {
 	return pid, nil
 }
 
-// killBackend kills the process of one session: the server ends all sessions and recovers.
+// killBackend kills the process of one session: the server ends all sessions and recovers. An earlier break may not be over
+// yet, or end our own session: then it tries again.
 func (s *server) killBackend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, comeBack)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, s.url())
-	if err != nil {
+	if err := s.retry(ctx, s.killOne); err != nil {
 		return fmt.Errorf("killing a backend: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) // the server has ended it
+	return s.retry(ctx, func(context.Context, *pgx.Conn) error { return nil })
+}
+
+func (s *server) killOne(ctx context.Context, conn *pgx.Conn) error {
 	var pid int
-	err = conn.QueryRow(ctx, `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
+	err := conn.QueryRow(ctx, `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
 		order by (state = 'active') desc, random() limit 1`).Scan(&pid)
 	if err != nil {
-		return fmt.Errorf("killing a backend: %w", err)
+		return fmt.Errorf("choosing a session: %w", err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("killing a backend: %w", err)
-	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// retry does something on a connection of its own until it succeeds.
+func (s *server) retry(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
 	for {
+		conn, err := pgx.Connect(ctx, s.url())
+		if err == nil {
+			err = do(ctx, conn)
+			_ = conn.Close(context.WithoutCancel(ctx)) // the server may have ended it
+		}
+		if err == nil {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the server to recover: %w", ctx.Err())
+			return errors.Join(ctx.Err(), err)
 		case <-time.After(100 * time.Millisecond):
-		}
-		again, err := pgx.Connect(ctx, s.url())
-		if err == nil {
-			return again.Close(ctx)
 		}
 	}
 }

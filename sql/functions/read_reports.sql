@@ -2,7 +2,7 @@
 -- called by: report_steps.
 -- locks: nothing.
 -- raises: PW016 naming the first bad report.
-create or replace function pawl.check_reports(reports jsonb, out ids bigint[], out counts int[])
+create or replace function pawl.read_reports(reports jsonb, out ids bigint[], out counts int[])
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   bad jsonb;
