@@ -8,10 +8,12 @@ import (
 )
 
 // reconciler looks for open work that nobody will move (R7), a page a tick. One instance at a time is at it; the pages of a
-// pass follow one another ten times as fast as passes.
+// pass follow one another ten times as fast as passes, unless a page is so much work that it would take more than a tenth of a
+// core.
 type reconciler struct{ *environment }
 
 func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
 	page, err := store.Reconcile(ctx, r.config.Work, r.processor(), r.config.ReconcileGrace)
 	if err != nil {
 		return r.config.ReconcileEvery, err
@@ -29,5 +31,5 @@ func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
 	if page.Busy || page.Wrapped {
 		return r.config.ReconcileEvery, nil
 	}
-	return r.config.ReconcileEvery / 10, nil
+	return max(r.config.ReconcileEvery/10, 9*time.Since(began)), nil
 }

@@ -181,7 +181,7 @@ func TestReconcilerGoesOnWhereThePageEnded(t *testing.T) {
 		page := k.object("select pawl.reconcile('r', 2)")
 		require.EqualValues(t, want == 1, page["wrapped"])
 		if want == 1 {
-			require.EqualValues(t, 1, page["scanned"])
+			require.EqualValues(t, 1, page["looked_at"])
 		}
 	}
 	require.Equal(t, 2, get[int](k, "select count(*)::int from pawl.repairs"), "the first page of the second pass")

@@ -2,7 +2,7 @@
 --   place (page open ones, at most 20 times as many in all); at the end of a pass it looks through the step queues and step
 --   keys, and begins again. An attempt without its message is ended as a crash, in a later pass, unless its result was on the
 --   way (reconcile_attempts); a task that does not follow from its steps is settled (reconcile_tasks). Returns {busy} when
---   another instance is at it, else {scanned, noted, repaired: {engine, foreign}, ended, absorbed, stuck, wrapped}: engine
+--   another instance is at it, else {looked_at, noted, repaired: {engine, foreign}, ended, absorbed, stuck, wrapped}: engine
 --   means a defect of Pawl, foreign a worker that lost a message.
 -- called by: every orchestrator, a page per tick. grace: how long a step or task must have been idle.
 -- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps.
@@ -11,7 +11,8 @@ create or replace function pawl.reconcile(processor text default null, page int 
 returns jsonb language plpgsql as $$
 declare
   place pawl.reconciler;
-  seen record;
+  open uuid[];
+  last uuid;
   noted int := 0;
   engine int := 0;
   lost int := 0;
@@ -24,28 +25,26 @@ begin
   end if;
   perform set_config('pawl.processor', coalesce(processor, ''), true);
   select * into place from pawl.reconciler;
-  select count(*) as scanned, (array_agg(p.task_id order by p.task_id desc))[1] as last,
-    coalesce((array_agg(p.task_id order by p.task_id) filter (where p.finalized_at is null))[:page], '{}') as open
-  into seen
-  from (select t.task_id, t.finalized_at from pawl.tasks t where t.task_id > place.after_task order by t.task_id limit page * 20) p;
-  wrapped := seen.scanned < page * 20 and cardinality(seen.open) < page;
-  if cardinality(seen.open) = page then
-    seen.last := seen.open[page];
-  end if;
+  -- Stops as soon as the page is full: where most tasks are open, it is soon.
+  open := array(select p.task_id from (select t.task_id, t.finalized_at from pawl.tasks t where t.task_id > place.after_task
+    order by t.task_id limit page * 20) p where p.finalized_at is null order by p.task_id limit page);
+  last := case when cardinality(open) = page then open[page] else (select t.task_id from pawl.tasks t
+    where t.task_id > place.after_task order by t.task_id offset page * 20 - 1 limit 1) end;
+  wrapped := last is null;
 
-  delete from pawl.reconciler_notes n where n.task_id > place.after_task and (wrapped or n.task_id <= seen.last)
-    and not n.task_id = any (seen.open);
-  if cardinality(seen.open) > 0 or wrapped then
-    select a.noted, a.repaired into noted, lost from pawl.reconcile_attempts(seen.open, place.pass, grace) a;
-    engine := pawl.reconcile_tasks(seen.open, grace);
-    stuck := pawl.report_stuck_tasks(seen.open);
+  delete from pawl.reconciler_notes n where n.task_id > place.after_task and (wrapped or n.task_id <= last)
+    and not n.task_id = any (open);
+  if cardinality(open) > 0 or wrapped then
+    select a.noted, a.repaired into noted, lost from pawl.reconcile_attempts(open, place.pass, grace) a;
+    engine := pawl.reconcile_tasks(open, grace);
+    stuck := pawl.report_stuck_tasks(open);
   end if;
   if wrapped then
     queues := pawl.reconcile_queues(grace);
     perform pawl.reconcile_step_keys(page);
   end if;
   update pawl.reconciler r set pass = r.pass + wrapped::int,
-    after_task = case when wrapped then '00000000-0000-0000-0000-000000000000' else seen.last end;
-  return queues || jsonb_build_object('scanned', seen.scanned, 'noted', noted, 'wrapped', wrapped, 'stuck', stuck,
+    after_task = case when wrapped then '00000000-0000-0000-0000-000000000000' else last end;
+  return queues || jsonb_build_object('looked_at', cardinality(open), 'noted', noted, 'wrapped', wrapped, 'stuck', stuck,
     'repaired', jsonb_build_object('engine', engine, 'foreign', lost));
 end $$;

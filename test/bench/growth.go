@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,6 +44,7 @@ func growthStates() []*growthState {
 // load goes on until bloat shows.
 func (b *bench) growth(ctx context.Context, o options) error {
 	states := growthStates()
+	states = append(states[:1], slices.DeleteFunc(states[1:], func(s *growthState) bool { return !b.wanted("growth | " + s.database) })...)
 	defer func() {
 		for _, s := range states {
 			if s.pool != nil {

@@ -35,7 +35,7 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "the short version: Pawl and raw PGMQ, under three minutes")
 	flag.IntVar(&o.reps, "reps", 3, "interleaved rounds of each cell")
 	flag.Float64Var(&o.seconds, "seconds", 2, "length of one run")
-	flag.StringVar(&o.only, "only", "", "regular expression over 'ENGINE | CELL'; also 'Pawl | submits …', 'ENGINE | rates'")
+	flag.StringVar(&o.only, "only", "", "regular expression over 'ENGINE | CELL'; also 'Pawl | submits …', 'ENGINE | rates', 'growth | finished6'")
 	flag.StringVar(&o.out, "out", "", "folder for benchmarks.md, benchmarks.csv and the plot, or growth.md; default: none are written")
 	flag.IntVar(&o.idle, "idle", 100, "tasks one at a time for the latency; 0: none")
 	flag.StringVar(&o.rates, "rates", "", "latency while tasks come at these rates, as in 1,10,100,max; default: not measured")
