@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
-	"syscall"
 
+	"github.com/pawl-dev/pawl/internal/program"
 	"github.com/pawl-dev/pawl/internal/sandbox"
 )
 
@@ -33,28 +31,5 @@ func run(command []string) (code int, err error) {
 			code = max(code, 1)
 		}
 	}()
-	// Signals reach the command too when they come from a terminal; it decides when it has stopped.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), s.Environment()...)
-	if err := cmd.Start(); err != nil {
-		return 1, fmt.Errorf("running %s: %w", command[0], err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		select {
-		case s := <-signals:
-			_ = cmd.Process.Signal(s) // it may have ended just now
-		case err := <-ended:
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				return max(1, exit.ExitCode()), nil // its own output says why
-			}
-			return 0, err
-		}
-	}
+	return program.Execute(command, s.Environment())
 }
