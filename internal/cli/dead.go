@@ -178,15 +178,7 @@ func (f *deadFilter) json(ids []string) (string, error) {
 
 // changeDead calls a function that moves dead letters, and prints how many it moved.
 func (a *app) changeDead(ctx context.Context, done, function string, args ...any) error {
-	by, err := a.who()
-	if err != nil {
-		return err
-	}
-	return a.with(ctx, func(pool *pgxpool.Pool) error {
-		outcome, err := call(ctx, pool, function, append(args, by.actor, by.reason)...)
-		if err != nil {
-			return err
-		}
+	return a.operate(ctx, func(outcome json.RawMessage) error {
 		if a.json {
 			return a.printJSON(outcome)
 		}
@@ -206,7 +198,7 @@ func (a *app) changeDead(ctx context.Context, done, function string, args ...any
 		}
 		a.say("%s", line)
 		return nil
-	})
+	}, function, args...)
 }
 
 func (a *app) deadRedrive() *cobra.Command {

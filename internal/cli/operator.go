@@ -43,6 +43,11 @@ func (a *app) who() (operator, error) {
 
 // change calls an operator function, whose last two arguments are actor and reason, and prints its outcome.
 func (a *app) change(ctx context.Context, done, function string, args ...any) error {
+	return a.operate(ctx, func(outcome json.RawMessage) error { return a.printOutcome(done, outcome) }, function, args...)
+}
+
+// operate calls an operator function and hands its outcome on.
+func (a *app) operate(ctx context.Context, then func(outcome json.RawMessage) error, function string, args ...any) error {
 	by, err := a.who()
 	if err != nil {
 		return err
@@ -52,7 +57,7 @@ func (a *app) change(ctx context.Context, done, function string, args ...any) er
 		if err != nil {
 			return err
 		}
-		return a.printOutcome(done, outcome)
+		return then(outcome)
 	})
 }
 
