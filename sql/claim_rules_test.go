@@ -31,35 +31,35 @@ func TestClaimRulesAreNamedByNumber(t *testing.T) {
 		require.Contains(t, raised.Message, "billing/other, step pay, claim admin: ")
 		require.Contains(t, raised.Message, c.want)
 	}
-	k.exec("select pawl.register_template($1)", definitionWith("other", payClaim(nil)))
+	k.Exec("select pawl.register_template($1)", definitionWith("other", payClaim(nil)))
 }
 
 func TestClaimStateWithoutAJanitorIsRefused(t *testing.T) {
 	k := newKit(t)
 	invoices(k, nil)
-	k.exec("create table letters (id bigint primary key, state text, revision bigint not null default 0)")
-	k.exec("select pawl.register_entity('letter', $1, 'ann', 'new')", object{"table": "letters", "key": "id", "status": "state",
+	k.Exec("create table letters (id bigint primary key, state text, revision bigint not null default 0)")
+	k.Exec("select pawl.register_entity('letter', $1, 'ann', 'new')", object{"table": "letters", "key": "id", "status": "state",
 		"version": "revision", "states": []string{"sent", "paying", "paid"}, "module": "post", "claim_limit": "1 minute"})
 	raised := k.refused("PW032", "select pawl.register_template($1)", definitionWith("post", payClaim(object{"entity": "letter"})))
 	require.Contains(t, raised.Message, "module post has no janitor")
-	k.exec("select pawl.beat_janitor('post')")
-	k.exec("select pawl.register_template($1)", definitionWith("post", payClaim(object{"entity": "letter"})))
+	k.Exec("select pawl.beat_janitor('post')")
+	k.Exec("select pawl.register_template($1)", definitionWith("post", payClaim(object{"entity": "letter"})))
 	require.Empty(t, list[string](k, "select template from pawl.claim_coverage()"))
 
-	k.exec("delete from pawl.janitors where module = 'post'")
+	k.Exec("delete from pawl.janitors where module = 'post'")
 	require.Equal(t, []string{"billing/post@1, step pay, state paying: module has no janitor (post)"}, list[string](k,
 		"select format('%s, step %s, state %s: %s (%s)', template, step, state, problem, module) from pawl.claim_coverage()"))
 	require.Equal(t, []any{"billing/post@1"}, get[[]any](k, "select pawl.park_templates('ann', 'no janitor yet')"))
 	require.Equal(t, 1, get[int](k, "select count(*) from pawl.templates where parked_reason like 'entity claims: module has no janitor%'"))
-	k.exec("select pawl.beat_janitor('post')")
+	k.Exec("select pawl.beat_janitor('post')")
 	require.Zero(t, get[int](k, "select count(*) from pawl.templates where parked_reason is not null"))
 }
 
 func TestEntitiesMustFitTheirTables(t *testing.T) {
 	k := newKit(t)
 	invoices(k, nil)
-	k.exec("create view v as select * from invoices")
-	k.exec("create table loose (number text, status text, version int not null, note text)")
+	k.Exec("create view v as select * from invoices")
+	k.Exec("create table loose (number text, status text, version int not null, note text)")
 	for _, c := range []struct {
 		want   string
 		fields object
@@ -82,23 +82,23 @@ func TestEntitiesMustFitTheirTables(t *testing.T) {
 	k.refused("PW023", "select pawl.register_entity('invoice', $1, '', 'why')", entity(nil))
 	require.Equal(t, "unchanged", k.object("select pawl.register_entity('invoice', $1, 'ann', 'why')", entity(nil))["outcome"])
 	k.pay("A-1", "admin")
-	k.claimOne("work_queue")
+	k.ClaimOne("work_queue")
 	k.refused("PW031", "select pawl.register_entity('invoice', $1, 'ann', 'why')", entity(object{"claim_limit": "1 minute"}))
 }
 
 func TestIdentifiersOfEntitiesAreQuoted(t *testing.T) {
 	k := newKit(t)
-	k.exec(`create schema "Odd; schema"`)
-	k.exec(`create type "Odd; schema"."mood's" as enum ('sent', 'paying', 'paid')`)
-	k.exec(`create table "Odd; schema"."in""voices" ("the key" int primary key, "st'atus" "Odd; schema"."mood's", "ver sion" bigint not null default 0)`)
-	k.exec(`insert into "Odd; schema"."in""voices" values (7, 'sent')`)
-	k.exec("select pawl.register_entity('invoice', $1, 'ann', 'odd')", object{"table": `"Odd; schema"."in""voices"`, "key": "the key",
+	k.Exec(`create schema "Odd; schema"`)
+	k.Exec(`create type "Odd; schema"."mood's" as enum ('sent', 'paying', 'paid')`)
+	k.Exec(`create table "Odd; schema"."in""voices" ("the key" int primary key, "st'atus" "Odd; schema"."mood's", "ver sion" bigint not null default 0)`)
+	k.Exec(`insert into "Odd; schema"."in""voices" values (7, 'sent')`)
+	k.Exec("select pawl.register_entity('invoice', $1, 'ann', 'odd')", object{"table": `"Odd; schema"."in""voices"`, "key": "the key",
 		"status": "st'atus", "version": "ver sion", "states": []string{"sent", "paying", "paid"}, "module": "billing"})
-	k.exec("select pawl.beat_janitor('billing')")
-	k.template("billing/pay", object{}, step("pay", object{"claim": object{"default": payClaim(nil)}}))
-	good := k.submit("billing/pay", object{"input": object{"invoice": 7}})
-	bad := k.submit("billing/pay", object{"input": object{"invoice": "7); drop table pawl.tasks; --"}})
+	k.Exec("select pawl.beat_janitor('billing')")
+	k.Template("billing/pay", object{}, step("pay", object{"claim": object{"default": payClaim(nil)}}))
+	good := k.Submit("billing/pay", object{"input": object{"invoice": 7}})
+	bad := k.Submit("billing/pay", object{"input": object{"invoice": "7); drop table pawl.tasks; --"}})
 	k.work("work_queue")
-	require.Equal(t, []string{"complete", "error"}, []string{k.state(good), k.state(bad)})
+	require.Equal(t, []string{"complete", "error"}, []string{k.State(good), k.State(bad)})
 	require.Equal(t, "paid", get[string](k, `select "st'atus"::text from "Odd; schema"."in""voices"`))
 }

@@ -29,7 +29,7 @@ func TestFiftyCallersActOnce(t *testing.T) {
 	}
 	wait.Wait()
 	require.Eventually(k, func() bool {
-		k.expire("work_queue")
+		k.Expire("work_queue")
 		k.work("work_queue")
 		return get[int](k, "select count(*) from pawl.tasks where finalized_at is not null") == 50
 	}, time.Minute, 20*time.Millisecond)

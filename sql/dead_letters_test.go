@@ -9,8 +9,8 @@ import (
 // deaden makes a dead letter of a message that the result-processor cannot read.
 func (k *kit) deaden(body string) {
 	k.Helper()
-	k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)", body)
-	k.rest()
+	k.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)", body)
+	k.Rest()
 }
 
 func (k *kit) redrive(filter object) object {
@@ -23,7 +23,7 @@ func TestDeadLettersAreRedrivenByFilter(t *testing.T) {
 	for _, body := range []string{`"one"`, `"two"`, `"three"`} {
 		k.deaden(body)
 	}
-	k.exec("insert into pawl.dead_letters (queue, message, reason) values ('gone_queue', '{}', 'worker raised: timeout')")
+	k.Exec("insert into pawl.dead_letters (queue, message, reason) values ('gone_queue', '{}', 'worker raised: timeout')")
 	ids := list[int64](k, "select dead_letter_id from pawl.dead_letters order by 1")
 	require.Len(t, ids, 4)
 
@@ -35,7 +35,7 @@ func TestDeadLettersAreRedrivenByFilter(t *testing.T) {
 	require.EqualValues(t, 0, k.redrive(object{"queue": "gone_queue", "after": "2000-01-01"})["redriven"])
 
 	// Spread over a span of time, evenly.
-	k.exec("delete from pgmq.q_orchestration_step_results")
+	k.Exec("delete from pgmq.q_orchestration_step_results")
 	spread := k.object("select pawl.redrive_dead_letters('{\"queue\": \"orchestration_step_results\"}', 100, '10 seconds', 'ann', 'slowly')")
 	require.EqualValues(t, 2, spread["redriven"])
 	require.InDelta(t, 5, get[float64](k, "select extract(epoch from max(vt) - min(vt))::float from pgmq.q_orchestration_step_results"), 0.5)
@@ -58,12 +58,12 @@ func TestDeadLetterCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 
 func TestRedrivenMessageOfAnEndedAttemptIsAbsorbed(t *testing.T) {
 	k := newKit(t)
-	k.template("dead/one", nil, step("a"))
-	task := k.submit("dead/one")
-	bad := k.claimOne("work_queue")
-	k.exec(`select pawl.refuse_delivery('work_queue', (msg_id, read_ct, message, headers)::pawl.delivery, 'XX000', 'it raised')
+	k.Template("dead/one", nil, step("a"))
+	task := k.Submit("dead/one")
+	bad := k.ClaimOne("work_queue")
+	k.Exec(`select pawl.refuse_delivery('work_queue', (msg_id, read_ct, message, headers)::pawl.delivery, 'XX000', 'it raised')
 		from pgmq.q_work_queue`)
-	k.rest()
+	k.Rest()
 	require.Equal(t, "waiting_for_retry", k.steps(task)["a"], "the dead letter has ended the attempt")
 	done := k.redrive(object{"task_id": bad.Task})
 	require.EqualValues(t, 1, done["absorbed"])
@@ -72,7 +72,7 @@ func TestRedrivenMessageOfAnEndedAttemptIsAbsorbed(t *testing.T) {
 
 	// A malformed request comes back as it was sent.
 	id := get[int64](k, `select pgmq.send('orchestration_task_requests', '{"template": "dead/one", "input": {"n": 1}}')`)
-	k.exec(`select pawl.process_task_requests(jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'invalid',
+	k.Exec(`select pawl.process_task_requests(jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'invalid',
 		'{"error": "InvalidRequest", "message": "no such template"}'::jsonb)))`, id)
 	require.EqualValues(t, 1, k.redrive(object{"queue": "orchestration_task_requests"})["redriven"])
 	require.Equal(t, "dead/one", get[string](k, "select message->>'template' from pgmq.q_orchestration_task_requests"))

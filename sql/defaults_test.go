@@ -35,11 +35,11 @@ func TestDefaultsOfTheEngineAreThoseOfTheSettings(t *testing.T) {
 	settings := file.Engine()
 	require.Len(t, settings, len(fresh))
 
-	k.exec(other)
+	k.Exec(other)
 	k.object("select pawl.configure_engine($1, 'ann', 'r')", settings)
 	require.Equal(t, fresh, k.object(kept))
 
-	k.exec(other)
+	k.Exec(other)
 	for name := range settings {
 		settings[name] = nil
 	}

@@ -11,21 +11,21 @@ import (
 
 func TestARedeliveryIsTheSameAttemptAndFencesTheFirstHolder(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	task := k.submit("shop/diamond")
-	first := k.claimOne(queue)
-	k.expire(queue)
-	second := k.claimOne(queue)
+	k.Template("shop/diamond", nil, diamond()...)
+	task := k.Submit("shop/diamond")
+	first := k.ClaimOne(queue)
+	k.Expire(queue)
+	second := k.ClaimOne(queue)
 	require.Equal(k, first.Attempt, second.Attempt)
 	require.Equal(k, 2, second.ReadCount)
 
-	require.False(k, k.report(queue, first, object{"status": "complete", "result": "late"}), "the fence holds")
+	require.False(k, k.Report(queue, first, object{"status": "complete", "result": "late"}), "the fence holds")
 	require.Equal(k, "in_progress", k.steps(task)["a"])
 	require.Equal(k, []object{{"msg_id": float64(first.ID), "status": "lost"}}, k.extend(first))
 	require.Equal(k, []object{{"msg_id": float64(second.ID), "status": "extended"}}, k.extend(second))
 
-	k.complete(queue, second)
-	require.False(k, k.report(queue, second, object{"status": "complete"}), "reporting twice does nothing twice")
+	k.Finish(queue, second)
+	require.False(k, k.Report(queue, second, object{"status": "complete"}), "reporting twice does nothing twice")
 	require.Equal(k, []string{"a: enqueued", "a: started", "a: redelivered", "a: completed"}, k.events(task)[1:5])
 	k.sound()
 }
@@ -39,11 +39,11 @@ func (k *kit) extend(d delivery) []object {
 
 func TestTwoReportsOfOneMessageMeetTheirOwnFences(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
-	task := k.submit("shop/one")
-	first := k.claimOne(queue)
-	k.expire(queue)
-	second := k.claimOne(queue)
+	k.Template("shop/one", nil, step("a"))
+	task := k.Submit("shop/one")
+	first := k.ClaimOne(queue)
+	k.Expire(queue)
+	second := k.ClaimOne(queue)
 	require.Equal(k, first.ID, second.ID)
 	answers := get[[]object](k, `select pawl.report_steps('work_queue', jsonb_build_array(
 		jsonb_build_object('msg_id', $1::bigint, 'read_ct', 1, 'status', 'complete', 'result', 'stale'::text),
@@ -54,26 +54,26 @@ func TestTwoReportsOfOneMessageMeetTheirOwnFences(t *testing.T) {
 
 func TestAReleasedStepIsBackAtOnce(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
-	k.submit("shop/one")
-	d := k.claimOne(queue)
-	require.Empty(k, k.claim(queue))
-	k.exec("select pawl.release_steps($1, jsonb_build_array(jsonb_build_object('msg_id', $2::bigint, 'read_ct', $3::int)))",
+	k.Template("shop/one", nil, step("a"))
+	k.Submit("shop/one")
+	d := k.ClaimOne(queue)
+	require.Empty(k, k.Claim(queue))
+	k.Exec("select pawl.release_steps($1, jsonb_build_array(jsonb_build_object('msg_id', $2::bigint, 'read_ct', $3::int)))",
 		queue, d.ID, d.ReadCount)
-	require.Equal(k, 2, k.claimOne(queue).ReadCount)
+	require.Equal(k, 2, k.ClaimOne(queue).ReadCount)
 }
 
 func TestDeliveriesOverTheLimitBecomeACrash(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/crashing", nil, step("a", object{"max_deliveries": 2, "retry": object{"max_attempts": 1}}))
-	task := k.submit("shop/crashing")
+	k.Template("shop/crashing", nil, step("a", object{"max_deliveries": 2, "retry": object{"max_attempts": 1}}))
+	task := k.Submit("shop/crashing")
 	for range 2 {
-		k.claimOne(queue)
-		k.expire(queue)
+		k.ClaimOne(queue)
+		k.Expire(queue)
 	}
-	require.Empty(k, k.claim(queue), "the third delivery is one too many")
-	k.rest()
-	require.Equal(k, "error", k.state(task))
+	require.Empty(k, k.Claim(queue), "the third delivery is one too many")
+	k.Rest()
+	require.Equal(k, "error", k.State(task))
 	require.Equal(k, "crash", k.object("select error from pawl.tasks where task_id = $1", task)["type"])
 	require.Zero(k, get[int](k, "select count(*)::int from pgmq.q_work_queue"))
 	k.sound()
@@ -81,17 +81,17 @@ func TestDeliveriesOverTheLimitBecomeACrash(t *testing.T) {
 
 func TestStaleDeliveriesAreAbsorbedByWhoReadsThem(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
-	task := k.submit("shop/one")
+	k.Template("shop/one", nil, step("a"))
+	task := k.Submit("shop/one")
 	copies := get[int](k, `with sent as (insert into pgmq.q_work_queue (vt, message) select clock_timestamp(), message from pgmq.q_work_queue
 		returning 1) select count(*)::int from sent`)
 	require.Equal(k, 1, copies)
-	claimed := k.claim(queue)
+	claimed := k.Claim(queue)
 	require.NotEmpty(k, claimed)
-	k.complete(queue, claimed[0])
-	k.expire(queue)
-	require.Empty(k, k.claim(queue))
-	require.Equal(k, "complete", k.state(task))
+	k.Finish(queue, claimed[0])
+	k.Expire(queue)
+	require.Empty(k, k.Claim(queue))
+	require.Equal(k, "complete", k.State(task))
 	require.Equal(k, 1, get[int](k, "select count(*)::int from pawl.absorbed where task_id = $1 and reason = 'stale delivery'", task))
 	require.Zero(k, get[int](k, "select count(*)::int from pgmq.q_work_queue"))
 	k.sound()
@@ -99,18 +99,18 @@ func TestStaleDeliveriesAreAbsorbedByWhoReadsThem(t *testing.T) {
 
 func TestAWorkerThatKnowsOnlyPGMQNeedsNoClaim(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	task := k.submit("shop/diamond")
+	k.Template("shop/diamond", nil, diamond()...)
+	task := k.Submit("shop/diamond")
 	for range 4 {
 		for _, m := range list[object](k, "select to_jsonb(r) from pgmq.read('work_queue', 30, 10) r") {
 			body := m["message"].(object)
-			k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)", object{"task_id": body["task_id"], "step": body["step"],
+			k.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)", object{"task_id": body["task_id"], "step": body["step"],
 				"attempt": body["attempt"], "status": "complete", "result": object{"by": body["step"]}})
-			k.exec("select pgmq.delete('work_queue', $1::bigint)", m["msg_id"])
+			k.Exec("select pgmq.delete('work_queue', $1::bigint)", m["msg_id"])
 		}
-		k.rest()
+		k.Rest()
 	}
-	require.Equal(k, "complete", k.state(task))
+	require.Equal(k, "complete", k.State(task))
 	require.Equal(k, []string{"a: enqueued", "a: started", "a: completed"}, k.events(task)[3:6])
 	k.sound()
 }
@@ -128,12 +128,12 @@ func TestResultsMeetTheirStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t)
-			k.template("shop/one", nil, step("a"))
-			task := k.submit("shop/one")
-			k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)",
+			k.Template("shop/one", nil, step("a"))
+			task := k.Submit("shop/one")
+			k.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)",
 				object{"task_id": task, "step": "a", "attempt": c.attempt, "status": c.status})
-			k.rest()
-			require.Equal(k, c.absorbed == "" && c.dead == "", k.state(task) == "complete")
+			k.Rest()
+			require.Equal(k, c.absorbed == "" && c.dead == "", k.State(task) == "complete")
 			require.Equal(k, c.absorbed, get[string](k, "select coalesce(max(reason), '') from pawl.absorbed"))
 			require.Equal(k, c.dead, get[string](k, "select coalesce(max(reason), '') from pawl.dead_letters"))
 			k.sound()
@@ -143,12 +143,12 @@ func TestResultsMeetTheirStep(t *testing.T) {
 
 func TestDuplicateResultsOfOneAttemptCountOnce(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	task := k.submit("shop/diamond")
+	k.Template("shop/diamond", nil, diamond()...)
+	task := k.Submit("shop/diamond")
 	for range 3 {
-		k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)", object{"task_id": task, "step": "a", "attempt": 1, "status": "complete"})
+		k.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)", object{"task_id": task, "step": "a", "attempt": 1, "status": "complete"})
 	}
-	k.rest()
+	k.Rest()
 	require.Equal(k, map[string]string{"a": "complete", "b": "enqueued", "c": "enqueued", "d": "pending"}, k.steps(task))
 	require.Equal(k, 2, get[int](k, "select count(*)::int from pawl.absorbed"))
 	k.sound()
@@ -156,7 +156,7 @@ func TestDuplicateResultsOfOneAttemptCountOnce(t *testing.T) {
 
 func TestGarbageOnTheQueuesBecomesDeadLettersAndWorkGoesOn(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
+	k.Template("shop/one", nil, step("a"))
 	garbage := []string{
 		`null`, `[]`, `[1, 2]`, `{}`, `"text"`, `7`, `true`, `{"task_id": 5}`, `{"task_id": "x", "step": "a", "attempt": 1}`,
 		`{"task_id": "` + uuid.NewString() + `"}`, `{"task_id": "` + uuid.NewString() + `", "step": 1, "attempt": 1e100000}`,
@@ -168,12 +168,12 @@ func TestGarbageOnTheQueuesBecomesDeadLettersAndWorkGoesOn(t *testing.T) {
 	}
 	for _, g := range garbage {
 		for _, q := range []string{"orchestration_step_results", "orchestration_step_enqueues", "orchestration_task_finalizations", queue} {
-			k.exec("select pgmq.send($1, $2::jsonb)", q, g)
+			k.Exec("select pgmq.send($1, $2::jsonb)", q, g)
 		}
 	}
-	task := k.submit("shop/one")
+	task := k.Submit("shop/one")
 	require.Equal(k, []string{"a"}, k.work(queue))
-	require.Equal(k, "complete", k.state(task))
+	require.Equal(k, "complete", k.State(task))
 	for _, q := range []string{"orchestration_step_results", "orchestration_step_enqueues", "orchestration_task_finalizations", queue} {
 		require.Zero(k, get[int](k, "select count(*)::int from pgmq.q_"+q), q)
 	}
@@ -186,7 +186,7 @@ func TestMessagesOfANewerVersionArePutBackForAMinute(t *testing.T) {
 	for q, function := range map[string]string{"orchestration_step_results": "apply_step_results",
 		"orchestration_step_enqueues": "process_step_enqueues", "orchestration_task_finalizations": "finalize_tasks"} {
 		id := get[int64](k, "select pgmq.send($1, '{\"v\": 2, \"task_id\": \"00000000-0000-0000-0000-000000000000\"}')", q)
-		k.exec(fmt.Sprintf("select pawl.%s(array[$1::bigint], 'kit')", function), id)
+		k.Exec(fmt.Sprintf("select pawl.%s(array[$1::bigint], 'kit')", function), id)
 		require.True(k, get[bool](k, "select vt > clock_timestamp() + interval '50 s' from pgmq.q_"+q+" where msg_id = $1", id), q)
 	}
 	require.Zero(k, get[int](k, "select count(*)::int from pawl.dead_letters"))
@@ -194,36 +194,36 @@ func TestMessagesOfANewerVersionArePutBackForAMinute(t *testing.T) {
 
 func TestAStepSomebodyHoldsIsSkippedNotWaitedFor(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("shop/one", nil, step("a"))
-	task := k.submit("shop/one")
+	k.Template("shop/one", nil, step("a"))
+	task := k.Submit("shop/one")
 	holder := k.begin()
-	holder.exec("select from pawl.steps where task_id = $1 for update", task)
-	require.Empty(k, k.claim(queue))
+	holder.Exec("select from pawl.steps where task_id = $1 for update", task)
+	require.Empty(k, k.Claim(queue))
 	require.True(k, get[bool](k, "select vt <= clock_timestamp() + interval '1 s' from pgmq.q_work_queue"))
 	holder.commit()
-	k.expire(queue)
-	require.Equal(k, "a", k.claimOne(queue).Step)
+	k.Expire(queue)
+	require.Equal(k, "a", k.ClaimOne(queue).Step)
 }
 
 func TestAReportWaitsForNoTask(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("shop/one", nil, step("a"))
-	task := k.submit("shop/one")
-	d := k.claimOne(queue)
+	k.Template("shop/one", nil, step("a"))
+	task := k.Submit("shop/one")
+	d := k.ClaimOne(queue)
 	holder := k.begin()
-	holder.exec("select from pawl.tasks where task_id = $1 for update", task)
-	k.complete(queue, d)
+	holder.Exec("select from pawl.tasks where task_id = $1 for update", task)
+	k.Finish(queue, d)
 	require.Equal(k, 1, get[int](k, "select count(*)::int from pgmq.q_orchestration_step_results"), "the result goes through its queue")
 	holder.commit()
-	k.rest()
-	require.Equal(k, "complete", k.state(task))
+	k.Rest()
+	require.Equal(k, "complete", k.State(task))
 	k.sound()
 }
 
 func TestRawUpdatesMeetTheGuards(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	task := k.submit("shop/diamond")
+	k.Template("shop/diamond", nil, diamond()...)
+	task := k.Submit("shop/diamond")
 	k.refused("PW001", "update pawl.tasks set state = 'complete', finalized_at = now(), open_count = 0 where task_id = $1", task)
 	k.refused("PW001", "update pawl.tasks set revision = revision + 1 where task_id = $1", task)
 	k.refused("PW001", "update pawl.steps set state = 'skipped' where task_id = $1 and step = 'a'", task)
@@ -236,35 +236,35 @@ func TestRawUpdatesMeetTheGuards(t *testing.T) {
 
 func TestAMalformedReportDeletesNothing(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
-	k.submit("shop/one")
-	d := k.claimOne(queue)
+	k.Template("shop/one", nil, step("a"))
+	k.Submit("shop/one")
+	d := k.ClaimOne(queue)
 	for _, bad := range []any{object{}, `"x"`, object{"msg_id": d.ID, "read_ct": 1, "status": "great"}, object{"msg_id": d.ID, "status": "complete"},
 		object{"msg_id": d.ID, "read_ct": 1, "status": "failed"}, nil} {
 		k.refused("PW016", "select pawl.report_steps($1, jsonb_build_array($2::jsonb), 'w')", queue, bad)
 	}
 	k.refused("PW010", "select pawl.claim_steps('work_quue', 1, 'w')")
 	k.refused("PW014", "select pawl.claim_steps('work_queue', 1, '')")
-	k.complete(queue, d)
+	k.Finish(queue, d)
 }
 
 func TestOneBadMessageCostsNoOtherItsClaim(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
-	k.exec("select pgmq.send('work_queue', '{\"task_id\": \"no uuid\"}')")
-	k.submit("shop/one")
-	k.submit("shop/one")
-	require.Len(k, k.claim(queue), 2)
+	k.Template("shop/one", nil, step("a"))
+	k.Exec("select pgmq.send('work_queue', '{\"task_id\": \"no uuid\"}')")
+	k.Submit("shop/one")
+	k.Submit("shop/one")
+	require.Len(k, k.Claim(queue), 2)
 	require.Equal(k, 1, get[int](k, "select count(*)::int from pawl.dead_letters where queue = 'work_queue'"))
 }
 
 func TestTheClockOfLeasesIsMovedByHeartbeats(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a", object{"lease_ms": 120_000}))
-	k.submit("shop/one")
-	d := k.claimOne(queue)
+	k.Template("shop/one", nil, step("a", object{"lease_ms": 120_000}))
+	k.Submit("shop/one")
+	d := k.ClaimOne(queue)
 	far := "select vt > clock_timestamp() + $1::interval from pgmq.q_work_queue"
 	require.True(k, get[bool](k, far, 110*time.Second), "the step's lease is the visibility timeout")
-	k.exec("select pawl.extend_leases($1, jsonb_build_array(jsonb_build_object('msg_id', $2::bigint, 'read_ct', 1)), 600000)", queue, d.ID)
+	k.Exec("select pawl.extend_leases($1, jsonb_build_array(jsonb_build_object('msg_id', $2::bigint, 'read_ct', 1)), 600000)", queue, d.ID)
 	require.True(k, get[bool](k, far, 590*time.Second))
 }

@@ -15,12 +15,12 @@ func (k *kit) end(state string, tasks ...uuid.UUID) []uuid.UUID {
 
 func TestEndedTaskLeavesNothingOpen(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/wide", nil, step("a"), step("b", object{"queue": "other_queue"}), step("c: a b"))
+	k.Template("shop/wide", nil, step("a"), step("b", object{"queue": "other_queue"}), step("c: a b"))
 	for _, state := range []string{"cancelled", "timed_out", "error"} {
-		task := k.submit("shop/wide", object{"key": state})
-		running := k.claimOne("work_queue")
+		task := k.Submit("shop/wide", object{"key": state})
+		running := k.ClaimOne("work_queue")
 		require.Equal(t, []uuid.UUID{task}, k.end(state, task))
-		require.Equal(t, state, k.state(task))
+		require.Equal(t, state, k.State(task))
 		require.Equal(t, map[string]string{"a": "cancelled", "b": "cancelled", "c": "cancelled"}, k.steps(task))
 		require.Equal(t, "because", get[string](k, "select error->>'type' from pawl.tasks where task_id = $1", task))
 		status := get[string](k, "select status from pawl.task_identities where key = $1 and expires_at is not null", state)
@@ -31,9 +31,9 @@ func TestEndedTaskLeavesNothingOpen(t *testing.T) {
 			jsonb_build_object('msg_id', $1::bigint, 'read_ct', $2::int)))`, running.ID, running.ReadCount)
 		require.Equal(t, "cancelled", heartbeat[0]["status"])
 		k.late("work_queue", running)
-		k.rest()
-		require.Empty(t, k.claim("other_queue"))
-		require.Equal(t, state, k.state(task))
+		k.Rest()
+		require.Empty(t, k.Claim("other_queue"))
+		require.Equal(t, state, k.State(task))
 		require.Equal(t, 2, get[int](k, "select count(*)::int from pawl.absorbed where task_id = $1", task))
 		require.Empty(t, k.end("cancelled", task), "the second end finds nothing to end")
 	}
@@ -42,19 +42,19 @@ func TestEndedTaskLeavesNothingOpen(t *testing.T) {
 
 func TestEndedTaskLeavesAStepUnderAnEntityClaimToItsOwner(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/claimed", nil, step("a"), step("b"))
-	task := k.submit("shop/claimed")
-	claimed := k.claim("work_queue")
-	k.exec(`insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until)
+	k.Template("shop/claimed", nil, step("a"), step("b"))
+	task := k.Submit("shop/claimed")
+	claimed := k.Claim("work_queue")
+	k.Exec(`insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until)
 		values ('invoice', '7', $1, 'a', 1, 1, 'open', 'sent', now(), now())`, task)
 	k.end("cancelled", task)
 	require.Equal(t, map[string]string{"a": "in_progress", "b": "cancelled"}, k.steps(task))
 	require.True(t, get[bool](k, "select revoked_at is not null from pawl.entity_claims"))
 
-	k.exec("delete from pawl.entity_claims")
+	k.Exec("delete from pawl.entity_claims")
 	require.Equal(t, "a", claimed[0].Step)
-	require.True(t, k.report("work_queue", claimed[0], object{"status": "failed", "error": object{"type": "stopped"}}))
-	k.rest()
+	require.True(t, k.Report("work_queue", claimed[0], object{"status": "failed", "error": object{"type": "stopped"}}))
+	k.Rest()
 	require.Equal(t, map[string]string{"a": "error", "b": "cancelled"}, k.steps(task))
-	require.Equal(t, "cancelled", k.state(task))
+	require.Equal(t, "cancelled", k.State(task))
 }

@@ -27,15 +27,15 @@ func (k *kit) why(task uuid.UUID, step string) string {
 
 func TestEveryOpenStepIsExplained(t *testing.T) {
 	k := newKit(t)
-	k.template("why/chain", nil, step("a"), step("b: a"), step("g", object{"queue": "gated_queue"}))
+	k.Template("why/chain", nil, step("a"), step("b: a"), step("g", object{"queue": "gated_queue"}))
 	k.object("select pawl.pause_queue('gated_queue', 'ann', 'r')")
-	k.submit("why/chain")
-	task := k.submit("why/chain")
+	k.Submit("why/chain")
+	task := k.Submit("why/chain")
 	require.Equal(t, "waits for a worker of queue work_queue, 1 messages are before it", k.why(task, "a"))
 	require.Equal(t, "needs a (enqueued)", k.why(task, "b"))
 	require.Equal(t, "queue gated_queue is paused", k.why(task, "g"))
 	k.configure("gated_queue", object{"paused": nil, "max_concurrency": 1})
-	k.rest()
+	k.Rest()
 	require.Equal(t, "queue gated_queue runs 1 of 1 attempts at once", k.why(task, "g"))
 	k.configure("gated_queue", object{"max_concurrency": nil, "rate_limit": "1/hour"})
 	require.Equal(t, "queue gated_queue releases 1 in 01:00:00", k.why(task, "g"))
@@ -43,15 +43,15 @@ func TestEveryOpenStepIsExplained(t *testing.T) {
 	k.object("select pawl.pause_queue('work_queue', 'ann', 'r')")
 	require.Equal(t, "queue work_queue is paused", k.why(task, "a"))
 	k.object("select pawl.resume_queue('work_queue', 'ann', 'r')")
-	claimed := k.claim("work_queue")
+	claimed := k.Claim("work_queue")
 	require.Contains(t, k.why(task, "a"), "worker-1 works on it until ")
-	k.expire("work_queue")
+	k.Expire("work_queue")
 	require.Contains(t, k.why(task, "a"), "the lease of worker-1 is over since ")
 	require.Equal(t, "3 steps are open: 1 under way, 1 held, 0 in back-off, 0 waiting", k.why(task, ""))
 
 	for _, d := range claimed {
 		if d.Task == task {
-			k.report("work_queue", d, object{"status": "failed", "error": object{"type": "busy", "retry_after": 3600}})
+			k.Report("work_queue", d, object{"status": "failed", "error": object{"type": "busy", "retry_after": 3600}})
 		}
 	}
 	require.Contains(t, k.why(task, "a"), "attempt 1 failed (busy); the next one is due at ")
@@ -62,47 +62,47 @@ func TestEveryOpenStepIsExplained(t *testing.T) {
 
 func TestTasksThatWaitForPersonsAndTimesAreExplained(t *testing.T) {
 	k := newKit(t)
-	k.template("why/hold", object{"on_failure": "hold"}, step("a"), step("b: a"))
-	task := k.submit("why/hold")
-	k.fail("work_queue", k.claimOne("work_queue"))
+	k.Template("why/hold", object{"on_failure": "hold"}, step("a"), step("b: a"))
+	task := k.Submit("why/hold")
+	k.fail("work_queue", k.ClaimOne("work_queue"))
 	require.Contains(t, k.why(task, ""), "a person decides")
 	require.Equal(t, "failed: it broke", k.why(task, "a"))
 	require.Equal(t, "needs a (error)", k.why(task, "b"))
-	later := k.submit("why/hold", object{"run_at": "2999-01-01T00:00:00Z"})
+	later := k.Submit("why/hold", object{"run_at": "2999-01-01T00:00:00Z"})
 	require.Contains(t, k.why(later, ""), "it starts at 2999-01-01")
 
-	lost := k.submit("why/hold")
-	k.exec("select pgmq.pop('work_queue')")
+	lost := k.Submit("why/hold")
+	k.Exec("select pgmq.pop('work_queue')")
 	require.Contains(t, k.why(lost, "a"), "the reconciler ends this attempt")
-	k.exec("update pawl.engine_settings set max_steps_per_transaction = 1")
-	require.Contains(t, k.why(k.submit("why/hold"), ""), "builds its steps")
+	k.Exec("update pawl.engine_settings set max_steps_per_transaction = 1")
+	require.Contains(t, k.why(k.Submit("why/hold"), ""), "builds its steps")
 }
 
 func TestReadinessOfSteps(t *testing.T) {
 	k := newKit(t)
-	k.template("why/diamond", nil, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}), step("d: b c"))
+	k.Template("why/diamond", nil, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}), step("d: b c"))
 	k.object("select pawl.pause_queue('gated_queue', 'ann', 'r')")
-	task := k.submit("why/diamond")
+	task := k.Submit("why/diamond")
 	readiness := func() []string {
 		return list[string](k, "select format('%s %s %s/%s', step, readiness, satisfied, needs) from pawl.get_step_readiness_status($1)", task)
 	}
 	require.Equal(t, []string{"a running 0/0", "b blocked 0/1", "c blocked 0/1", "d blocked 0/2"}, readiness())
-	k.complete("work_queue", k.claimOne("work_queue"))
+	k.Finish("work_queue", k.ClaimOne("work_queue"))
 	require.Equal(t, []string{"a done 0/0", "b running 1/1", "c held 1/1", "d blocked 0/2"}, readiness())
-	k.complete("work_queue", k.claimOne("work_queue"))
+	k.Finish("work_queue", k.ClaimOne("work_queue"))
 	require.Equal(t, []string{"a done 0/0", "b done 1/1", "c held 1/1", "d blocked 1/2"}, readiness())
 }
 
 func TestTwoCallersGetDifferentReadyTasks(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("why/later", nil, step("a"))
-	first := k.submit("why/later", object{"run_at": "2001-01-01T00:00:00Z"})
-	require.Equal(t, "steps_in_process", k.state(first), "a start in the past is now")
-	one := k.submit("why/later", object{"run_at": time.Now().Add(time.Hour)})
-	two := k.submit("why/later", object{"run_at": time.Now().Add(2 * time.Hour)})
+	k.Template("why/later", nil, step("a"))
+	first := k.Submit("why/later", object{"run_at": "2001-01-01T00:00:00Z"})
+	require.Equal(t, "steps_in_process", k.State(first), "a start in the past is now")
+	one := k.Submit("why/later", object{"run_at": time.Now().Add(time.Hour)})
+	two := k.Submit("why/later", object{"run_at": time.Now().Add(2 * time.Hour)})
 	ready := "select task_id from pawl.get_next_ready_tasks(1)"
 	require.Empty(t, list[uuid.UUID](k, ready))
-	k.later(3 * time.Hour)
+	k.Later(3 * time.Hour)
 	a, b := k.begin(), k.begin()
 	require.Equal(t, []uuid.UUID{one}, list[uuid.UUID](a, ready))
 	require.Equal(t, []uuid.UUID{two}, list[uuid.UUID](b, "select task_id from pawl.get_next_ready_tasks(5)"))
@@ -113,9 +113,9 @@ func TestTwoCallersGetDifferentReadyTasks(t *testing.T) {
 
 func TestTransitionIsACompareAndSwap(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("why/one", nil, step("a"))
-	task := k.submit("why/one")
-	k.exec("update pawl.tasks set state = 'enqueuing_steps', revision = revision + 1")
+	k.Template("why/one", nil, step("a"))
+	task := k.Submit("why/one")
+	k.Exec("update pawl.tasks set state = 'enqueuing_steps', revision = revision + 1")
 	move := "select pawl.transition_task_state_atomic($1, 'enqueuing_steps', 'steps_in_process', 'p')"
 	one, two := k.begin(), k.begin()
 	pid := two.pid()
@@ -135,7 +135,7 @@ func TestTransitionIsACompareAndSwap(t *testing.T) {
 
 func TestCyclesAreFoundWithTheirPath(t *testing.T) {
 	k := newKit(t)
-	id := k.template("why/diamond", nil, step("a"), step("b: a"), step("c: a"), step("d: b c"), step("e: d"))
+	id := k.Template("why/diamond", nil, step("a"), step("b: a"), step("c: a"), step("d: b c"), step("e: d"))
 	path := func(from, to string) []string {
 		return get[[]string](k, "select pawl.would_create_cycle($1, $2, $3)", id, from, to)
 	}
@@ -156,17 +156,17 @@ func TestLongPathsAreFollowedToTheirEnd(t *testing.T) {
 		}
 		steps = append(steps, step(name+": "+before))
 	}
-	id := k.template("why/long", nil, steps...)
+	id := k.Template("why/long", nil, steps...)
 	require.NotNil(t, get[[]string](k, "select pawl.would_create_cycle($1, 's299', 's0')", id))
 	require.Nil(t, get[[]string](k, "select pawl.would_create_cycle($1, 's0', 's299')", id))
 }
 
 func TestStuckTasksAreReportedAndNotMoved(t *testing.T) {
 	k := newKit(t)
-	k.template("why/stuck", object{"stuck_after": object{"steps_in_process": 60000}}, step("a"), step("b: a"))
-	k.template("why/calm", nil, step("a"))
-	task := k.submit("why/stuck")
-	k.submit("why/calm")
+	k.Template("why/stuck", object{"stuck_after": object{"steps_in_process": 60000}}, step("a"), step("b: a"))
+	k.Template("why/calm", nil, step("a"))
+	task := k.Submit("why/stuck")
+	k.Submit("why/calm")
 	clock := k.freeze()
 	stuck := func() []object { return get[[]object](k, "select pawl.stuck_tasks()") }
 	require.Empty(t, stuck())
@@ -184,7 +184,7 @@ func TestStuckTasksAreReportedAndNotMoved(t *testing.T) {
 	require.Equal(t, "the worker is down", stuck()[0]["notes"])
 	k.refused("PW024", note, found["report_id"], "forgotten")
 	k.refused("PW020", note, 99, "resolved")
-	require.Equal(t, "steps_in_process", k.state(task))
+	require.Equal(t, "steps_in_process", k.State(task))
 
 	k.object("select pawl.configure_template('why', 'stuck', '{\"stuck_after\": {\"steps_in_process\": \"1h\"}}', 'ann', 'r')")
 	require.Empty(t, stuck(), "configuration overrules the template")

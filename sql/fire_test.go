@@ -15,13 +15,13 @@ import (
 // circle, nothing is left behind.
 func TestKeysAndClaimsUnderFire(t *testing.T) {
 	k := newCommittingKit(t)
-	k.exec(`create table invoices (number text primary key, status text not null, version int not null default 1)`)
-	k.exec(`insert into invoices select 'I-' || n, 'sent', 1 from generate_series(0, 4) n`)
-	k.exec("select pawl.register_entity('invoice', $1, 'ann', 'first use')", entity(object{"claim_limit": "1 second"}))
-	k.exec("select pawl.beat_janitor('billing')")
+	k.Exec(`create table invoices (number text primary key, status text not null, version int not null default 1)`)
+	k.Exec(`insert into invoices select 'I-' || n, 'sent', 1 from generate_series(0, 4) n`)
+	k.Exec("select pawl.register_entity('invoice', $1, 'ann', 'first use')", entity(object{"claim_limit": "1 second"}))
+	k.Exec("select pawl.beat_janitor('billing')")
 	claim := object{"claim": object{"default": payClaim(object{"on_success": "overdue", "on_busy": "wait"})}, "on_crash": "retry"}
 	key := object{"key": "${input.url}", "handler": "do.fetch"}
-	template := k.template("fire/all", object{"on_failure": "fail_fast"}, step("fetch", key, object{"timeout_ms": 500}),
+	template := k.Template("fire/all", object{"on_failure": "fail_fast"}, step("fetch", key, object{"timeout_ms": 500}),
 		step("pay: fetch", claim), step("again: fetch", key), step("last: pay again", object{"retry": object{"max_attempts": 2, "base_ms": 10}}))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -44,19 +44,19 @@ func TestKeysAndClaimsUnderFire(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	k.exec("update invoices set status = 'sent' where status = 'overdue'")
+	k.Exec("update invoices set status = 'sent' where status = 'overdue'")
 	require.Eventually(t, func() bool {
-		k.later(time.Duration(rand.IntN(60)+60) * time.Minute) // what waits for a time or a limit
-		k.exec("update invoices set status = 'sent' where status = 'overdue'")
+		k.Later(time.Duration(rand.IntN(60)+60) * time.Minute) // what waits for a time or a limit
+		k.Exec("update invoices set status = 'sent' where status = 'overdue'")
 		for _, queue := range []string{"work_queue", "orchestration_step_enqueues", "orchestration_step_results"} {
-			k.expire(queue)
+			k.Expire(queue)
 		}
-		k.tick()
-		k.exec("select pawl.revert_stale_claims('billing')")
+		k.Tick()
+		k.Exec("select pawl.revert_stale_claims('billing')")
 		k.work("work_queue")
 		return get[int](k, "select count(*) from pawl.tasks where finalized_at is null") == 0
 	}, time.Minute, 10*time.Millisecond, "every task should end")
-	k.rest()
+	k.Rest()
 	k.sound()
 	require.Zero(t, get[int](k, "select count(*) from pawl.entity_claims"))
 	require.Zero(t, get[int](k, "select count(*) from invoices where status = 'paying'"))

@@ -23,10 +23,10 @@ func (k *kit) release() int {
 // many submits one-step tasks of a template on gated_queue.
 func (k *kit) many(n int) []uuid.UUID {
 	k.Helper()
-	k.template("gate/one", nil, step("a", object{"queue": "gated_queue"}))
+	k.Template("gate/one", nil, step("a", object{"queue": "gated_queue"}))
 	tasks := make([]uuid.UUID, n)
 	for i := range tasks {
-		tasks[i] = k.submit("gate/one")
+		tasks[i] = k.Submit("gate/one")
 	}
 	return tasks
 }
@@ -70,15 +70,15 @@ func TestPausedQueueStartsNothingAndHandsOutNothing(t *testing.T) {
 	k := newKit(t)
 	tasks := k.many(1)
 	k.object("select pawl.pause_queue('gated_queue', 'ann', 'broken')")
-	require.Empty(t, k.claim("gated_queue"), "what was sent before the pause stays too")
+	require.Empty(t, k.Claim("gated_queue"), "what was sent before the pause stays too")
 	tasks = append(tasks, k.many(2)...)
-	k.rest()
-	require.Equal(t, "enqueuing_steps", k.state(tasks[1]))
+	k.Rest()
+	require.Equal(t, "enqueuing_steps", k.State(tasks[1]))
 	require.Nil(t, k.object("select pawl.release_held()")["next_ms"])
 
 	k.object("select pawl.resume_queue('gated_queue', 'ann', 'mended')")
-	k.rest()
-	require.Len(t, k.claim("gated_queue"), 3)
+	k.Rest()
+	require.Len(t, k.Claim("gated_queue"), 3)
 	require.Empty(t, list[string](k, "select queue from pawl.held_steps"))
 	require.Equal(t, []string{"pause_queue by ann: broken", "resume_queue by ann: mended"}, list[string](k,
 		"select format('%s by %s: %s', command, actor, reason) from pawl.operations where queue = 'gated_queue' order by operation_id"))
@@ -90,27 +90,27 @@ func TestConcurrencyLimitHoldsUntilAnAttemptEnds(t *testing.T) {
 	tasks := k.many(1) // under way when the limit comes: it counts
 	k.configure("gated_queue", object{"max_concurrency": 2})
 	tasks = append(tasks, k.many(3)...)
-	k.rest()
-	running := k.claim("gated_queue")
+	k.Rest()
+	running := k.Claim("gated_queue")
 	require.Len(t, running, 2)
 	require.Zero(t, k.release())
 
-	k.complete("gated_queue", running[0])
-	k.rest() // the freed slot asks for a look by itself
-	require.Len(t, k.claim("gated_queue"), 1)
+	k.Finish("gated_queue", running[0])
+	k.Rest() // the freed slot asks for a look by itself
+	require.Len(t, k.Claim("gated_queue"), 1)
 
 	// A failed attempt frees its slot for a first attempt; its retry waits behind those.
-	require.True(t, k.report("gated_queue", running[1], object{"status": "failed", "error": object{"type": "busy", "retry_after": 0}}))
-	k.rest()
-	k.tick()
-	k.rest()
-	fresh := k.claimOne("gated_queue")
+	require.True(t, k.Report("gated_queue", running[1], object{"status": "failed", "error": object{"type": "busy", "retry_after": 0}}))
+	k.Rest()
+	k.Tick()
+	k.Rest()
+	fresh := k.ClaimOne("gated_queue")
 	require.Equal(t, 1, fresh.Attempt)
 	k.object("select pawl.cancel_task($1, 'ann', 'r')", fresh.Task)
 	require.Equal(t, 1, k.release(), "a cancelled attempt has no slot")
-	require.Equal(t, 2, k.claimOne("gated_queue").Attempt)
+	require.Equal(t, 2, k.ClaimOne("gated_queue").Attempt)
 	require.Equal(t, 2, get[int](k, "select count(*)::int from pawl.held_steps where released_at is not null"))
-	require.Equal(t, "steps_in_process", k.state(running[1].Task))
+	require.Equal(t, "steps_in_process", k.State(running[1].Task))
 	k.sound()
 	require.Len(t, tasks, 4)
 }
@@ -120,14 +120,14 @@ func TestRateLimitReleasesBurstThenRate(t *testing.T) {
 	k.configure("gated_queue", object{"rate_limit": "10/sec", "burst": 4})
 	k.many(30)
 	clock := k.freeze()
-	k.rest()
-	require.Len(t, k.claim("gated_queue"), 4, "a burst")
+	k.Rest()
+	require.Len(t, k.Claim("gated_queue"), 4, "a burst")
 	require.Zero(t, k.release())
 	for range 3 {
 		clock(100 * time.Millisecond)
 		require.Equal(t, 1, k.release())
 		require.Zero(t, k.release())
-		require.Len(t, k.claim("gated_queue"), 1)
+		require.Len(t, k.Claim("gated_queue"), 1)
 	}
 	require.InDelta(t, 100, k.object("select pawl.release_held()")["next_ms"], 1)
 
@@ -137,7 +137,7 @@ func TestRateLimitReleasesBurstThenRate(t *testing.T) {
 		k.release()
 	}
 	clock(10 * time.Second)
-	require.Len(t, k.claim("gated_queue"), 4)
+	require.Len(t, k.Claim("gated_queue"), 4)
 	require.Zero(t, k.release(), "no tokens for the time in which a burst was unclaimed")
 	clock(100 * time.Millisecond)
 	require.Equal(t, 1, k.release())
@@ -150,7 +150,7 @@ func (k *kit) freeze() func(time.Duration) {
 	at := get[time.Time](k, "select pawl.now()")
 	set := func(d time.Duration) {
 		at = at.Add(d)
-		k.exec(fmt.Sprintf(`create or replace function pawl.now() returns timestamptz language sql volatile as 'select ''%s''::timestamptz'`,
+		k.Exec(fmt.Sprintf(`create or replace function pawl.now() returns timestamptz language sql volatile as 'select ''%s''::timestamptz'`,
 			at.Format(time.RFC3339Nano)))
 	}
 	set(0)
@@ -178,7 +178,7 @@ func TestNoWindowSeesMoreStartsThanLimitPlusBurst(t *testing.T) {
 					k.release()
 				}
 				if seed%2 == 0 && !idle {
-					for range k.claim("gated_queue") {
+					for range k.Claim("gated_queue") {
 						starts = append(starts, at)
 					}
 				}
@@ -198,11 +198,11 @@ func TestUngatedQueueReleasesWhatItHeld(t *testing.T) {
 	k := newKit(t)
 	k.configure("gated_queue", object{"rate_limit": "1/hour"})
 	k.many(5)
-	k.rest()
-	require.Len(t, k.claim("gated_queue"), 1)
+	k.Rest()
+	require.Len(t, k.Claim("gated_queue"), 1)
 	k.configure("gated_queue", object{"rate_limit": nil})
-	k.rest()
-	require.Len(t, k.claim("gated_queue"), 4)
+	k.Rest()
+	require.Len(t, k.Claim("gated_queue"), 4)
 	require.Empty(t, list[string](k, "select queue from pawl.held_steps"))
 	k.sound()
 }
@@ -212,7 +212,7 @@ func TestGatesOfTwoOrchestratorsDoNotWaitAndDoNotReleaseTwice(t *testing.T) {
 	k := newCommittingKit(t)
 	k.configure("gated_queue", object{"max_concurrency": 2})
 	tasks := k.many(4)
-	k.exec("delete from pgmq.q_orchestration_step_enqueues")
+	k.Exec("delete from pgmq.q_orchestration_step_enqueues")
 	one, two := k.begin(), k.begin()
 	require.Equal(t, 2, one.release())
 	require.Zero(t, two.release(), "the first counts this queue")
@@ -223,10 +223,10 @@ func TestGatesOfTwoOrchestratorsDoNotWaitAndDoNotReleaseTwice(t *testing.T) {
 	// A task that somebody holds is passed over.
 	k.configure("gated_queue", object{"max_concurrency": 4})
 	holder := k.begin()
-	holder.exec("select from pawl.tasks where task_id = $1 for no key update", tasks[2])
+	holder.Exec("select from pawl.tasks where task_id = $1 for no key update", tasks[2])
 	require.Equal(t, 1, k.release())
 	holder.commit()
 	require.Equal(t, 1, k.release())
-	require.Len(t, k.claim("gated_queue"), 4)
+	require.Len(t, k.Claim("gated_queue"), 4)
 	k.sound()
 }

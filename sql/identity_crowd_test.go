@@ -18,7 +18,7 @@ func crowd(k *kit) *pgxpool.Pool {
 	config.MaxConns = 32
 	pool, err := pgxpool.NewWithConfig(k.Context(), config)
 	require.NoError(k, err)
-	k.Cleanup(pool.Close)
+	k.t.Cleanup(pool.Close)
 	return pool
 }
 
@@ -57,12 +57,12 @@ func TestThousandConcurrentSubmitsOfOneKeyMakeOneTask(t *testing.T) {
 	k := newCommittingKit(t)
 	plain := identityTemplates(k)
 	pool := crowd(k)
-	k.exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 1}'::jsonb, array[1000]))`)
+	k.Exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 1}'::jsonb, array[1000]))`)
 	require.Equal(t, map[string]int64{"created": 1, "attached": 999, "other": 0}, processAll(k, pool, plain))
 	require.Equal(t, 1, get[int](k, "select count(*) from pawl.tasks"))
 
 	k.endStep(get[uuid.UUID](k, "select task_id from pawl.tasks"), failed) // and so does a key that is open again
-	k.exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 2}'::jsonb, array[1000]))`)
+	k.Exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 2}'::jsonb, array[1000]))`)
 	require.Equal(t, map[string]int64{"created": 1, "attached": 999, "other": 0}, processAll(k, pool, plain))
 	require.Equal(t, []int{1, 2}, list[int](k, "select epoch from pawl.tasks order by epoch"))
 }
@@ -71,10 +71,10 @@ func TestExpiredKeyIsTakenOverOnce(t *testing.T) {
 	k := newCommittingKit(t)
 	plain := identityTemplates(k)
 	pool := crowd(k)
-	task := k.submit("id/plain", object{"key": "k", "input": 1})
+	task := k.Submit("id/plain", object{"key": "k", "input": 1})
 	k.endStep(task, done)
-	k.exec("update pawl.task_identities set expires_at = pawl.now()")
-	k.exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 1}'::jsonb, array[200]))`)
+	k.Exec("update pawl.task_identities set expires_at = pawl.now()")
+	k.Exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 1}'::jsonb, array[200]))`)
 	require.Equal(t, map[string]int64{"created": 1, "attached": 199, "other": 0}, processAll(k, pool, plain))
 }
 
@@ -82,8 +82,8 @@ func TestStormOfDuplicatesLeavesNoDeadRows(t *testing.T) {
 	k := newCommittingKit(t)
 	plain := identityTemplates(k)
 	pool := crowd(k)
-	k.submit("id/plain", object{"key": "k", "input": 1})
-	k.exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 1}'::jsonb, array[2000]))`)
+	k.Submit("id/plain", object{"key": "k", "input": 1})
+	k.Exec(`select pgmq.send_batch('orchestration_task_requests', array_fill('{"key": "k", "input": 1}'::jsonb, array[2000]))`)
 	require.Equal(t, map[string]int64{"created": 0, "attached": 2000, "other": 0}, processAll(k, pool, plain))
 	pool.Close() // its sessions tell their counts when they end
 	require.Equal(t, "0", get[string](k, "select xmax::text from pawl.task_identities"), "nobody locked the row")

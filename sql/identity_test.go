@@ -16,19 +16,19 @@ var update = flag.Bool("update", false, "write the tables of docs/idempotency.md
 
 // identityTemplates makes four and gives the id of the first: plain, one that holds after a failure, one that a lower bound builds in pieces, one with a timeout.
 func identityTemplates(k *kit) int {
-	plain := k.template("id/plain", object{}, step("a", object{"queue": "id_queue", "retry": object{"max_attempts": 2}}))
-	k.template("id/hold", object{"on_failure": "hold"}, step("a", object{"queue": "id_queue"}))
-	k.template("id/large", object{}, step("a", object{"queue": "id_queue"}), step("b: a", object{"queue": "id_queue"}))
-	k.template("id/timed", object{"timeout_ms": 1000}, step("a", object{"queue": "id_queue"}))
+	plain := k.Template("id/plain", object{}, step("a", object{"queue": "id_queue", "retry": object{"max_attempts": 2}}))
+	k.Template("id/hold", object{"on_failure": "hold"}, step("a", object{"queue": "id_queue"}))
+	k.Template("id/large", object{}, step("a", object{"queue": "id_queue"}), step("b: a", object{"queue": "id_queue"}))
+	k.Template("id/timed", object{"timeout_ms": 1000}, step("a", object{"queue": "id_queue"}))
 	return plain
 }
 
 // endStep claims the first step of a task and reports it.
 func (k *kit) endStep(task uuid.UUID, end object) {
 	k.Helper()
-	for _, d := range k.claim("id_queue") {
+	for _, d := range k.Claim("id_queue") {
 		if d.Task == task {
-			require.True(k, k.report("id_queue", d, end))
+			require.True(k, k.Report("id_queue", d, end))
 			return
 		}
 	}
@@ -55,22 +55,22 @@ var previous = []struct {
 	{"`blocked_by_failures`", "id/hold", nil, func(k *kit, task uuid.UUID) { k.endStep(task, failed) }},
 	{"`complete`", "id/plain", nil, func(k *kit, task uuid.UUID) { k.endStep(task, done) }},
 	{"`resolved_manually`", "id/plain", nil, func(k *kit, task uuid.UUID) {
-		k.exec(`select pawl.resolve_task($1, '{"answer": 42}', 'ann', 'done by hand')`, task)
+		k.Exec(`select pawl.resolve_task($1, '{"answer": 42}', 'ann', 'done by hand')`, task)
 	}},
 	{"`error`", "id/plain", nil, func(k *kit, task uuid.UUID) { k.endStep(task, failed) }},
-	{"`cancelled`", "id/plain", nil, func(k *kit, task uuid.UUID) { k.exec("select pawl.cancel_task($1, 'ann', 'no')", task) }},
+	{"`cancelled`", "id/plain", nil, func(k *kit, task uuid.UUID) { k.Exec("select pawl.cancel_task($1, 'ann', 'no')", task) }},
 	{"`timed_out`", "id/timed", nil, func(k *kit, task uuid.UUID) {
-		k.exec("update pawl.tasks set due_at = pawl.now() where task_id = $1", task)
-		k.tick()
+		k.Exec("update pawl.tasks set due_at = pawl.now() where task_id = $1", task)
+		k.Tick()
 	}},
 	{"`complete`, the window is over", "id/plain", nil, func(k *kit, task uuid.UUID) {
 		k.endStep(task, done)
-		k.exec("update pawl.task_identities set expires_at = pawl.now() where task_id = $1", task)
+		k.Exec("update pawl.task_identities set expires_at = pawl.now() where task_id = $1", task)
 	}},
 	{"`complete`, only the identity is left", "id/plain", nil, func(k *kit, task uuid.UUID) {
 		k.endStep(task, done)
-		k.exec("delete from pawl.steps where task_id = $1", task)
-		k.exec("delete from pawl.tasks where task_id = $1", task)
+		k.Exec("delete from pawl.steps where task_id = $1", task)
+		k.Exec("delete from pawl.tasks where task_id = $1", task)
 	}},
 }
 
@@ -100,7 +100,7 @@ func meets(k *kit, holder uuid.UUID, answer object) string {
 func TestDuplicatesFollowTheDocumentedMatrix(t *testing.T) {
 	k := newKit(t)
 	identityTemplates(k)
-	k.exec("update pawl.engine_settings set max_steps_per_transaction = 1")
+	k.Exec("update pawl.engine_settings set max_steps_per_transaction = 1")
 	var b strings.Builder
 	b.WriteString("| previous state of the key's task | same input, `attach` | same input, `reject` | other input, either |\n| --- | --- | --- | --- |\n")
 	for i, p := range previous {
@@ -110,11 +110,11 @@ func TestDuplicatesFollowTheDocumentedMatrix(t *testing.T) {
 			input  object
 		}{{"attach", aKeyInput}, {"reject", aKeyInput}, {"attach", object{"amount": 2}}, {"reject", object{"amount": 2}}} {
 			key := object{"key": fmt.Sprintf("order-%d-%s-%v", i, c.policy, c.input["amount"]), "input": aKeyInput}
-			task := k.submit(p.template, key, p.fields)
+			task := k.Submit(p.template, key, p.fields)
 			if p.reach != nil {
 				p.reach(k, task)
 			}
-			met := meets(k, task, k.request(p.template, object{"key": key["key"], "input": c.input, "on_duplicate": c.policy}))
+			met := meets(k, task, k.Request(p.template, object{"key": key["key"], "input": c.input, "on_duplicate": c.policy}))
 			if c.policy == "reject" && c.input["amount"] == 2 {
 				require.True(t, strings.HasSuffix(b.String(), "| "+met+" "), "%s: the policy matters for other input: %s", p.state, met)
 				continue
@@ -148,14 +148,14 @@ func TestErrorsOfDuplicatesHaveTheirShapes(t *testing.T) {
 	k := newKit(t)
 	identityTemplates(k)
 	again := object{"key": "payment-123", "input": aKeyInput, "on_duplicate": "reject"}
-	task := k.submit("id/plain", again)
+	task := k.Submit("id/plain", again)
 	require.Equal(t, object{"error": "TaskAlreadyExists", "message": "Task with ID 'payment-123' is already pending/running",
-		"existing_execution_id": task.String(), "status": "running"}, k.request("id/plain", again)["error"])
-	mismatch := k.request("id/plain", object{"key": "payment-123", "input": 7})["error"].(object)
+		"existing_execution_id": task.String(), "status": "running"}, k.Request("id/plain", again)["error"])
+	mismatch := k.Request("id/plain", object{"key": "payment-123", "input": 7})["error"].(object)
 	require.Equal(t, []any{"TaskInputMismatch", task.String(), "running"},
 		[]any{mismatch["error"], mismatch["existing_execution_id"], mismatch["status"]})
 	k.endStep(task, done)
-	refusal := k.request("id/plain", again)["error"].(object)
+	refusal := k.Request("id/plain", again)["error"].(object)
 	require.NotEmpty(t, refusal["completed_at"])
 	delete(refusal, "completed_at")
 	require.Equal(t, object{"error": "TaskAlreadyCompleted", "message": "Task with ID 'payment-123' already completed successfully",
@@ -165,9 +165,9 @@ func TestErrorsOfDuplicatesHaveTheirShapes(t *testing.T) {
 func TestDuplicatesLeaveATraceWithoutTheirInput(t *testing.T) {
 	k := newKit(t)
 	identityTemplates(k)
-	task := k.submit("id/plain", object{"key": "k", "input": object{"pin": "1234"}})
-	k.request("id/plain", object{"key": "k", "input": object{"pin": "1234"}})
-	k.request("id/plain", object{"key": "k", "input": object{"pin": "9999"}})
+	task := k.Submit("id/plain", object{"key": "k", "input": object{"pin": "1234"}})
+	k.Request("id/plain", object{"key": "k", "input": object{"pin": "1234"}})
+	k.Request("id/plain", object{"key": "k", "input": object{"pin": "9999"}})
 	require.Equal(t, []string{"duplicate request", "TaskInputMismatch"}, list[string](k,
 		"select reason from pawl.absorbed where task_id = $1 order by absorbed_id", task))
 	require.Zero(t, get[int](k, "select count(*) from pawl.absorbed where message::text ~ '1234|9999'"))
@@ -176,21 +176,21 @@ func TestDuplicatesLeaveATraceWithoutTheirInput(t *testing.T) {
 func TestStrategiesDecideWhatAKeyIs(t *testing.T) {
 	k := newKit(t)
 	for _, s := range []string{"caller_provided", "strict", "always_unique"} {
-		k.template("id/"+s, object{"identity": object{"strategy": s}}, step("a"))
+		k.Template("id/"+s, object{"identity": object{"strategy": s}}, step("a"))
 	}
 	input := object{"input": object{"b": 2.50, "a": []int{1, 2}}}
-	refused := k.request("id/caller_provided", input)
+	refused := k.Request("id/caller_provided", input)
 	require.Equal(t, []any{"invalid", "KeyRequired"}, []any{refused["outcome"], refused["error"].(object)["error"]})
-	k.submit("id/caller_provided", input, object{"key": "k"})
+	k.Submit("id/caller_provided", input, object{"key": "k"})
 
-	strict := k.submit("id/strict", input)
+	strict := k.Submit("id/strict", input)
 	same := get[object](k, `select jsonb_build_object('input', '{"a": [1, 2.0], "b": 2.5}'::jsonb)`) // equal, written differently
-	require.Equal(t, strict.String(), k.request("id/strict", same)["task_id"])
-	k.submit("id/strict", object{"input": object{"b": 2.5, "a": []int{2, 1}}})
+	require.Equal(t, strict.String(), k.Request("id/strict", same)["task_id"])
+	k.Submit("id/strict", object{"input": object{"b": 2.5, "a": []int{2, 1}}})
 
-	require.NotEqual(t, k.submit("id/always_unique", input), k.submit("id/always_unique", input))
+	require.NotEqual(t, k.Submit("id/always_unique", input), k.Submit("id/always_unique", input))
 	for _, s := range []string{"strict", "always_unique"} {
-		refused := k.request("id/"+s, object{"key": "k"})
+		refused := k.Request("id/"+s, object{"key": "k"})
 		require.Equal(t, []any{"invalid", "KeyNotTaken"}, []any{refused["outcome"], refused["error"].(object)["error"]})
 	}
 	require.Equal(t, 3, get[int](k, "select count(*) from pawl.task_identities"), "without a key there is no row")
@@ -200,15 +200,15 @@ func TestKeysHaveTheScopeOfTheirTemplateOrNamespace(t *testing.T) {
 	k := newKit(t)
 	identityTemplates(k)
 	wide := object{"identity": object{"scope": "namespace"}}
-	k.template("wide/one", wide, step("a"))
-	k.template("wide/two", wide, step("a"))
+	k.Template("wide/one", wide, step("a"))
+	k.Template("wide/two", wide, step("a"))
 	key := object{"key": "same"}
-	require.NotEqual(t, k.submit("id/plain", key), k.submit("id/hold", key))
-	first := k.submit("wide/one", key)
-	require.Equal(t, first.String(), k.request("wide/two", key)["task_id"])
+	require.NotEqual(t, k.Submit("id/plain", key), k.Submit("id/hold", key))
+	first := k.Submit("wide/one", key)
+	require.Equal(t, first.String(), k.Request("wide/two", key)["task_id"])
 
-	k.exec(`select pawl.register_template(jsonb_set(definition, '{version}', '"2"')) from pawl.templates where name = 'plain'`)
-	require.Equal(t, "attached", k.request("id/plain", key)["outcome"], "all versions of a template share their keys")
+	k.Exec(`select pawl.register_template(jsonb_set(definition, '{version}', '"2"')) from pawl.templates where name = 'plain'`)
+	require.Equal(t, "attached", k.Request("id/plain", key)["outcome"], "all versions of a template share their keys")
 }
 
 func TestAdHocKeysHaveTheScopeOfTheirHandler(t *testing.T) {
@@ -228,11 +228,11 @@ func TestReopenedKeyKeepsTheHistory(t *testing.T) {
 	k := newKit(t)
 	identityTemplates(k)
 	key := object{"key": "k", "input": aKeyInput}
-	first := k.submit("id/plain", key)
+	first := k.Submit("id/plain", key)
 	k.endStep(first, failed)
-	second := k.submit("id/plain", object{"key": "k", "input": object{"amount": 9}})
+	second := k.Submit("id/plain", object{"key": "k", "input": object{"amount": 9}})
 	k.endStep(second, done)
-	require.Equal(t, "attached", k.request("id/plain", object{"key": "k", "input": object{"amount": 9}})["outcome"])
+	require.Equal(t, "attached", k.Request("id/plain", object{"key": "k", "input": object{"amount": 9}})["outcome"])
 	require.Equal(t, []string{"1 error", "2 complete"}, list[string](k,
 		"select epoch || ' ' || state from pawl.tasks where key = 'k' order by epoch"))
 	k.refused("PW022", "select pawl.retry_task($1, null, 'ann', 'again')", first)
@@ -240,36 +240,36 @@ func TestReopenedKeyKeepsTheHistory(t *testing.T) {
 
 func TestWindowMayOutliveTheData(t *testing.T) {
 	k := newKit(t)
-	k.template("id/long", object{"retention_ms": 0, "identity": object{"dedup_window_ms": 86_400_000}}, step("a", object{"queue": "id_queue"}))
-	k.template("id/short", object{"identity": object{"dedup_window_ms": 0}}, step("a", object{"queue": "id_queue"}))
+	k.Template("id/long", object{"retention_ms": 0, "identity": object{"dedup_window_ms": 86_400_000}}, step("a", object{"queue": "id_queue"}))
+	k.Template("id/short", object{"identity": object{"dedup_window_ms": 0}}, step("a", object{"queue": "id_queue"}))
 	key := object{"key": "k", "input": aKeyInput}
-	task := k.submit("id/long", key)
+	task := k.Submit("id/long", key)
 	k.endStep(task, done)
-	k.later(2 * time.Minute)
-	k.exec("select pawl.sweep(100)")
+	k.Later(2 * time.Minute)
+	k.Exec("select pawl.sweep(100)")
 	require.Zero(t, get[int](k, "select count(*) from pawl.tasks where task_id = $1", task))
-	answer := k.request("id/long", key)
+	answer := k.Request("id/long", key)
 	require.Equal(t, []any{"attached", task.String(), "result_expired"}, []any{answer["outcome"], answer["task_id"], answer["status"]})
-	k.later(25 * time.Hour)
-	k.exec("select pawl.sweep(100)")
-	require.Equal(t, "created", k.request("id/long", key)["outcome"])
+	k.Later(25 * time.Hour)
+	k.Exec("select pawl.sweep(100)")
+	require.Equal(t, "created", k.Request("id/long", key)["outcome"])
 
-	k.endStep(k.submit("id/short", key), done)
-	require.Equal(t, "created", k.request("id/short", key)["outcome"])
+	k.endStep(k.Submit("id/short", key), done)
+	require.Equal(t, "created", k.Request("id/short", key)["outcome"])
 }
 
 func TestRepliesTellWhatBecameOfARequest(t *testing.T) {
 	k := newKit(t)
 	identityTemplates(k)
-	k.exec("select pgmq.create('answers')")
+	k.Exec("select pgmq.create('answers')")
 	id := uuid.Must(uuid.NewV7())
-	task := k.submit("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "answers", "request_id": id.String()})
+	task := k.Submit("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "answers", "request_id": id.String()})
 	require.Equal(t, id, task)
-	k.request("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "answers"})
-	k.request("id/plain", object{"key": "k", "input": 8, "reply_to": "answers"})
+	k.Request("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "answers"})
+	k.Request("id/plain", object{"key": "k", "input": 8, "reply_to": "answers"})
 	k.endStep(task, done)
-	k.request("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "answers"})
-	k.request("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "gone"})
+	k.Request("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "answers"})
+	k.Request("id/plain", object{"key": "k", "input": aKeyInput, "reply_to": "gone"})
 	replies := list[object](k, "select message from pgmq.q_answers order by msg_id")
 	var told []string
 	for _, r := range replies {
@@ -287,13 +287,13 @@ func TestRepeatedRequestMeetsItsOwnTask(t *testing.T) {
 			k := newKit(t)
 			identityTemplates(k)
 			id := object{"request_id": uuid.Must(uuid.NewV7()).String(), "input": aKeyInput}
-			task := k.submit("id/plain", key, id)
-			again := k.request("id/plain", merged(key, id))
+			task := k.Submit("id/plain", key, id)
+			again := k.Request("id/plain", merged(key, id))
 			require.Equal(t, []any{"attached", task.String()}, []any{again["outcome"], again["task_id"]})
-			other := k.request("id/plain", merged(key, id, object{"input": object{"amount": 2}}))
+			other := k.Request("id/plain", merged(key, id, object{"input": object{"amount": 2}}))
 			require.Equal(t, []any{"rejected", "TaskInputMismatch"}, []any{other["outcome"], other["error"].(object)["error"]})
 			k.endStep(task, failed)
-			require.Equal(t, "attached", k.request("id/plain", merged(key, id))["outcome"], "a repeat never opens the next epoch")
+			require.Equal(t, "attached", k.Request("id/plain", merged(key, id))["outcome"], "a repeat never opens the next epoch")
 			require.Equal(t, 1, get[int](k, "select count(*) from pawl.tasks"))
 		})
 	}
@@ -313,7 +313,7 @@ func TestDuplicatesWithinOneBatch(t *testing.T) {
 	k := newKit(t)
 	plain := identityTemplates(k)
 	id := uuid.Must(uuid.NewV7()).String()
-	k.exec(`select pgmq.send_batch('orchestration_task_requests', array[
+	k.Exec(`select pgmq.send_batch('orchestration_task_requests', array[
 		'{"key": "k", "input": 1}', '{"key": "k", "input": 1}', '{"key": "k", "input": 2}', '{"key": "k", "input": 1, "on_duplicate": "reject"}']::jsonb[]
 		|| array_fill(jsonb_build_object('request_id', $1::text, 'input', 3), array[2]) || jsonb_build_object('request_id', $1::text, 'input', 4)
 		|| array_fill('{"input": 5}'::jsonb, array[2]))`, id)

@@ -10,8 +10,8 @@ import (
 // chain makes a task a -> b -> c with a beside-step x, all on work_queue.
 func (k *kit) chain(fields object, request ...object) uuid.UUID {
 	k.Helper()
-	k.template("ops/chain", fields, step("a"), step("b: a"), step("c: b"), step("x"))
-	return k.submit("ops/chain", request...)
+	k.Template("ops/chain", fields, step("a"), step("b: a"), step("c: b"), step("x"))
+	return k.Submit("ops/chain", request...)
 }
 
 // until works the chain until the named step is claimed, which it returns.
@@ -19,14 +19,14 @@ func (k *kit) until(name string) delivery {
 	k.Helper()
 	for range 10 {
 		var found delivery
-		for _, d := range k.claim("work_queue") {
+		for _, d := range k.Claim("work_queue") {
 			if d.Step == name {
 				found = d
 				continue
 			}
-			k.complete("work_queue", d)
+			k.Finish("work_queue", d)
 		}
-		k.rest()
+		k.Rest()
 		if found.Step != "" {
 			return found
 		}
@@ -63,7 +63,7 @@ func TestCancelledTaskIsCancelledOnce(t *testing.T) {
 		where task_id = $1 and to_state = 'cancelled'`, task))
 
 	// Actor and reason do not outlive the command.
-	other := k.submit("ops/chain")
+	other := k.Submit("ops/chain")
 	require.Len(t, k.work("work_queue"), 4)
 	require.Zero(t, get[int](k, "select count(*)::int from pawl.audit where task_id = $1 and actor is not null", other))
 	k.refused("PW021", call, other)
@@ -75,19 +75,19 @@ func TestRetriedTaskRunsItsFailedStepsAgainAndKeepsTheOthers(t *testing.T) {
 	task := k.chain(nil, object{"key": "k1"})
 	failed := k.until("b")
 	k.fail("work_queue", failed)
-	k.rest()
-	require.Equal(t, "error", k.state(task))
+	k.Rest()
+	require.Equal(t, "error", k.State(task))
 	retried := k.object("select pawl.retry_task($1, null, 'ann', 'fixed')", task)
 	require.Equal(t, "retried", retried["outcome"])
 	require.Equal(t, "running", get[string](k, "select status from pawl.task_identities where key = 'k1' and expires_at is null"))
 	k.refused("PW021", "select pawl.retry_task($1, null, 'ann', 'again')", task)
 
-	again := k.claimOne("work_queue")
+	again := k.ClaimOne("work_queue")
 	require.Equal(t, failed.Token, again.Token, "the token is stable over retries")
 	require.Equal(t, failed.Attempt+1, again.Attempt)
-	k.complete("work_queue", again)
+	k.Finish("work_queue", again)
 	require.Equal(t, []string{"c"}, k.work("work_queue"))
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 	require.Equal(t, "completed", get[string](k, "select status from pawl.task_identities where key = 'k1'"))
 	for _, from := range []any{nil, "a"} {
 		k.refused("PW021", "select pawl.retry_task($1, $2, 'ann', 'once more')", task, from)
@@ -99,20 +99,20 @@ func TestTaskIsRetriedFromAStepOn(t *testing.T) {
 	k := newKit(t)
 	task := k.chain(nil)
 	k.fail("work_queue", k.until("c"))
-	k.rest()
-	require.Equal(t, "error", k.state(task))
+	k.Rest()
+	require.Equal(t, "error", k.State(task))
 	require.EqualValues(t, 3, k.object("select pawl.retry_task($1, 'a', 'ann', 'stale prices')", task)["steps"])
-	first := k.claimOne("work_queue")
+	first := k.ClaimOne("work_queue")
 	require.Equal(t, task.String()+"/a#1", first.Token, "a complete step that runs again has another token")
-	k.complete("work_queue", first)
+	k.Finish("work_queue", first)
 
 	// While it runs: again from a, whose dependent is under way. The late result changes nothing.
-	late := k.claimOne("work_queue")
+	late := k.ClaimOne("work_queue")
 	require.Equal(t, "b", late.Step)
 	k.object("select pawl.retry_task($1, 'a', 'ann', 'and again')", task)
 	k.late("work_queue", late)
 	require.Equal(t, []string{"a", "b", "c"}, k.work("work_queue"))
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed where task_id = $1", task))
 	k.sound()
 }
@@ -129,22 +129,22 @@ func TestRetryIsRefusedWhenALaterTaskHasTheKey(t *testing.T) {
 	k := newKit(t)
 	first := k.chain(nil, object{"key": "k1"})
 	k.object("select pawl.cancel_task($1, 'ann', 'wrong')", first)
-	second := k.submit("ops/chain", object{"key": "k1"})
+	second := k.Submit("ops/chain", object{"key": "k1"})
 	for _, call := range []string{"select pawl.retry_task($1, null, 'ann', 'r')", "select pawl.retry_step($1, 'a', 0, 'ann', 'r')"} {
 		refused := k.refused("PW022", call, first)
 		require.Contains(t, refused.Message, second.String())
 	}
-	require.Equal(t, "cancelled", k.state(first))
+	require.Equal(t, "cancelled", k.State(first))
 }
 
 func TestRetriedStepStartsAtOnceOutOfBackOff(t *testing.T) {
 	k := newKit(t)
 	task := k.chain(nil)
-	require.True(t, k.report("work_queue", k.until("a"), object{"status": "failed", "error": object{"type": "busy", "retry_after": 3600}}))
+	require.True(t, k.Report("work_queue", k.until("a"), object{"status": "failed", "error": object{"type": "busy", "retry_after": 3600}}))
 	require.Equal(t, "waiting_for_retry", k.steps(task)["a"])
 	k.object("select pawl.retry_step($1, 'a', 0, 'ann', 'it is up again')", task)
 	require.Equal(t, []string{"a", "b", "c"}, k.work("work_queue"))
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 	k.sound()
 }
 
@@ -154,17 +154,17 @@ func TestStepEndedByHandLetsItsTaskGoOn(t *testing.T) {
 			k := newKit(t)
 			task := k.chain(object{"on_failure": policy})
 			k.fail("work_queue", k.until("b"))
-			k.rest()
-			require.Equal(t, map[string]string{"finish": "error", "fail_fast": "error", "hold": "blocked_by_failures"}[policy], k.state(task))
+			k.Rest()
+			require.Equal(t, map[string]string{"finish": "error", "fail_fast": "error", "hold": "blocked_by_failures"}[policy], k.State(task))
 			done := k.object(`select pawl.complete_step($1, 'b', 0, '{"price": 7}', 'ann', 'by phone')`, task)
 			require.Equal(t, "completed", done["outcome"])
 			require.Equal(t, "steps_in_process", done["state"])
 			require.Equal(t, "unchanged", k.object(`select pawl.complete_step($1, 'b', 0, '{"price": 7}', 'ann', 'by phone')`, task)["outcome"])
 			k.refused("PW021", `select pawl.complete_step($1, 'b', 0, '{"price": 8}', 'ann', 'by phone')`, task)
-			last := k.claimOne("work_queue")
+			last := k.ClaimOne("work_queue")
 			require.JSONEq(t, `{"b": {"price": 7}}`, string(last.Dependencies))
-			k.complete("work_queue", last)
-			require.Equal(t, "complete", k.state(task))
+			k.Finish("work_queue", last)
+			require.Equal(t, "complete", k.State(task))
 			k.sound()
 		})
 	}
@@ -177,17 +177,17 @@ func TestStepIsResolvedInEveryOpenState(t *testing.T) {
 		return k.object("select pawl.resolve_step($1, $2, 0, 'ann', 'not needed')", task, name)["outcome"].(string)
 	}
 	require.Equal(t, "resolved", resolve("c")) // pending
-	running := k.claim("work_queue")
+	running := k.Claim("work_queue")
 	require.Equal(t, "resolved", resolve("a")) // in_progress
 	require.Equal(t, "resolved", resolve("b")) // enqueued
 	require.Equal(t, "unchanged", resolve("b"))
 	for _, d := range running {
-		require.Equal(t, d.Step == "x", k.report("work_queue", d, object{"status": "complete"}), d.Step)
+		require.Equal(t, d.Step == "x", k.Report("work_queue", d, object{"status": "complete"}), d.Step)
 	}
-	k.rest()
+	k.Rest()
 	require.Equal(t, map[string]string{"a": "resolved_manually", "b": "resolved_manually", "c": "resolved_manually", "x": "complete"}, k.steps(task))
-	require.Equal(t, "complete", k.state(task))
-	require.Empty(t, k.claim("work_queue"))
+	require.Equal(t, "complete", k.State(task))
+	require.Empty(t, k.Claim("work_queue"))
 	k.sound()
 }
 
@@ -197,18 +197,18 @@ func TestTaskIsResolvedOpenOrFailedButNotComplete(t *testing.T) {
 	open := k.chain(nil, object{"key": "open"})
 	require.Equal(t, "resolved", k.object(call, open)["outcome"])
 	require.Equal(t, "unchanged", k.object(call, open)["outcome"])
-	failed := k.submit("ops/chain", object{"key": "failed"})
+	failed := k.Submit("ops/chain", object{"key": "failed"})
 	k.object("select pawl.cancel_task($1, 'ann', 'wrong')", failed)
 	require.Equal(t, "resolved", k.object(call, failed)["outcome"])
 	for _, task := range []uuid.UUID{open, failed} {
-		require.Equal(t, "resolved_manually", k.state(task))
+		require.Equal(t, "resolved_manually", k.State(task))
 		require.Equal(t, object{"ok": true}, k.object("select result from pawl.tasks where task_id = $1", task))
 		k.refused("PW021", "select pawl.retry_task($1, null, 'ann', 'no')", task)
 	}
 	require.Equal(t, 2, get[int](k, "select count(*)::int from pawl.task_identities where status = 'completed'"))
-	k.rest()
-	require.Empty(t, k.claim("work_queue"))
-	complete := k.submit("ops/chain")
+	k.Rest()
+	require.Empty(t, k.Claim("work_queue"))
+	complete := k.Submit("ops/chain")
 	require.Len(t, k.work("work_queue"), 4)
 	k.refused("PW021", call, complete)
 	k.sound()
@@ -216,15 +216,15 @@ func TestTaskIsResolvedOpenOrFailedButNotComplete(t *testing.T) {
 
 func TestTaskCancelledBeforeItWasBuiltIsBuiltWhenRetried(t *testing.T) {
 	k := newKit(t)
-	k.exec("update pawl.engine_settings set max_steps_per_transaction = 2")
+	k.Exec("update pawl.engine_settings set max_steps_per_transaction = 2")
 	task := k.chain(nil)
-	require.Equal(t, "initializing", k.state(task))
+	require.Equal(t, "initializing", k.State(task))
 	k.object("select pawl.cancel_task($1, 'ann', 'wait')", task)
-	k.rest()
-	require.Equal(t, "cancelled", k.state(task))
+	k.Rest()
+	require.Equal(t, "cancelled", k.State(task))
 	k.object("select pawl.retry_task($1, null, 'ann', 'go')", task)
 	require.Len(t, k.work("work_queue"), 4)
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 	k.sound()
 }
 
@@ -232,7 +232,7 @@ func TestStepUnderAnEntityClaimIsNotTouched(t *testing.T) {
 	k := newKit(t)
 	task := k.chain(nil)
 	k.until("a")
-	k.exec(`insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until)
+	k.Exec(`insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until)
 		values ('invoice', '7', $1, 'a', 1, 1, 'open', 'sent', now(), now())`, task)
 	k.refused("PW021", "select pawl.resolve_step($1, 'a', 0, 'ann', 'r')", task)
 	k.refused("PW021", "select pawl.complete_step($1, 'a', 0, '1', 'ann', 'r')", task)
@@ -247,29 +247,29 @@ func TestCancelAndResultWaitForEachOther(t *testing.T) {
 	for name, cancelFirst := range map[string]bool{"cancel first": true, "result first": false} {
 		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
-			k.exec("update pawl.engine_settings set direct = false") // the result waits in its queue
-			k.template("ops/one", nil, step("a"))
-			task := k.submit("ops/one")
-			k.complete("work_queue", k.claimOne("work_queue"))
+			k.Exec("update pawl.engine_settings set direct = false") // the result waits in its queue
+			k.Template("ops/one", nil, step("a"))
+			task := k.Submit("ops/one")
+			k.Finish("work_queue", k.ClaimOne("work_queue"))
 
 			one, two := k.begin(), k.begin()
 			pid := two.pid()
 			if cancelFirst {
-				one.exec(cancel, task)
+				one.Exec(cancel, task)
 				done := two.start(report)
 				k.untilWaiting(pid)
 				one.commit()
 				two.ended(done)
 				two.commit()
-				require.Equal(t, "cancelled", k.state(task))
+				require.Equal(t, "cancelled", k.State(task))
 				require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed where reason = 'step is cancelled'"))
 			} else {
-				one.exec(report)
+				one.Exec(report)
 				done := two.start(cancel, task)
 				k.untilWaiting(pid)
 				one.commit()
 				require.True(t, isCode(<-done, "PW021"), "it is complete by now")
-				require.Equal(t, "complete", k.state(task))
+				require.Equal(t, "complete", k.State(task))
 			}
 			k.sound()
 		})
@@ -279,11 +279,11 @@ func TestCancelAndResultWaitForEachOther(t *testing.T) {
 // A claim waits for nobody; a cancel waits for a claim that is committing, and then ends what it began.
 func TestCancelAndClaimInBothOrders(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("ops/one", nil, step("a"))
-	task := k.submit("ops/one")
+	k.Template("ops/one", nil, step("a"))
+	task := k.Submit("ops/one")
 	one, two := k.begin(), k.begin()
 	pid := two.pid()
-	claimed := one.claimOne("work_queue")
+	claimed := one.ClaimOne("work_queue")
 	done := two.start("select pawl.cancel_task($1, 'ann', 'stop')", task)
 	k.untilWaiting(pid)
 	one.commit()
@@ -292,13 +292,13 @@ func TestCancelAndClaimInBothOrders(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "cancelled"}, k.steps(task))
 	k.late("work_queue", claimed)
 
-	second := k.submit("ops/one")
+	second := k.Submit("ops/one")
 	three := k.begin()
-	three.exec("select pawl.cancel_task($1, 'ann', 'stop')", second)
-	require.Empty(t, k.claim("work_queue"), "the step's row is held: its message comes back in a second")
+	three.Exec("select pawl.cancel_task($1, 'ann', 'stop')", second)
+	require.Empty(t, k.Claim("work_queue"), "the step's row is held: its message comes back in a second")
 	three.commit()
-	k.expire("work_queue")
-	require.Empty(t, k.claim("work_queue"))
+	k.Expire("work_queue")
+	require.Empty(t, k.Claim("work_queue"))
 	require.Equal(t, map[string]string{"a": "cancelled"}, k.steps(second))
 	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed where reason = 'stale delivery'"))
 	k.sound()

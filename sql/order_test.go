@@ -14,7 +14,7 @@ func (k *kit) pair(first, second string, args ...any) error {
 	k.Helper()
 	one, two := k.begin(), k.begin()
 	pid := two.pid()
-	one.exec(first, args...)
+	one.Exec(first, args...)
 	done := two.start(second, args...)
 	k.untilWaiting(pid)
 	one.commit()
@@ -31,23 +31,23 @@ func TestRetryAndSubmitOfOneKeyInBothOrders(t *testing.T) {
 		'template_id', (select max(template_id) from pawl.templates))), 'p') where $1::uuid is not null`
 	prepare := func(t *testing.T) (*kit, uuid.UUID) {
 		k := newCommittingKit(t)
-		k.template("order/one", nil, step("a"))
-		task := k.submit("order/one", object{"key": "k1"})
-		k.fail("work_queue", k.claimOne("work_queue"))
-		k.exec(`select pgmq.send('orchestration_task_requests', '{"template": "order/one", "input": {}, "key": "k1"}')`)
+		k.Template("order/one", nil, step("a"))
+		task := k.Submit("order/one", object{"key": "k1"})
+		k.fail("work_queue", k.ClaimOne("work_queue"))
+		k.Exec(`select pgmq.send('orchestration_task_requests', '{"template": "order/one", "input": {}, "key": "k1"}')`)
 		return k, task
 	}
 	t.Run("submit first", func(t *testing.T) {
 		k, task := prepare(t)
 		require.True(t, isCode(k.pair(submit, retry, task), "PW022"), "the new task has the key")
-		require.Equal(t, "error", k.state(task))
+		require.Equal(t, "error", k.State(task))
 		require.Equal(t, 2, get[int](k, "select count(*)::int from pawl.tasks"))
 		k.sound()
 	})
 	t.Run("retry first", func(t *testing.T) {
 		k, task := prepare(t)
 		one, two := k.begin(), k.begin()
-		one.exec(retry, task)
+		one.Exec(retry, task)
 		done := two.start(submit, task)
 		// A submit need not wait for the retry: whichever way, one task has the key in the end and both say which.
 		one.commit()
@@ -55,7 +55,7 @@ func TestRetryAndSubmitOfOneKeyInBothOrders(t *testing.T) {
 		two.commit()
 		holder := get[uuid.UUID](k, "select task_id from pawl.task_identities where key = 'k1'")
 		require.Equal(t, task, holder)
-		require.Equal(t, "steps_in_process", k.state(task))
+		require.Equal(t, "steps_in_process", k.State(task))
 		require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.tasks"))
 		k.sound()
 	})
@@ -67,10 +67,10 @@ func TestTwoCommandsOnOneTaskInBothOrders(t *testing.T) {
 	for name, order := range map[string][2]string{"cancel first": {cancel, resolve}, "resolve first": {resolve, cancel}} {
 		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
-			k.template("order/two", nil, step("a"), step("b: a"))
-			task := k.submit("order/two")
+			k.Template("order/two", nil, step("a"), step("b: a"))
+			task := k.Submit("order/two")
 			err := k.pair(order[0], order[1], task)
-			require.Equal(t, "cancelled", k.state(task))
+			require.Equal(t, "cancelled", k.State(task))
 			if name == "cancel first" {
 				require.True(t, isCode(err, "PW021"))
 				require.Equal(t, map[string]string{"a": "cancelled", "b": "cancelled"}, k.steps(task))
@@ -89,17 +89,17 @@ func TestRetryFromAStepAndResultInBothOrders(t *testing.T) {
 	for name, order := range map[string][2]string{"retry first": {retry, apply}, "result first": {apply, retry}} {
 		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
-			k.exec("update pawl.engine_settings set direct = false")
-			k.template("order/three", nil, step("a"), step("b: a"), step("c: b"))
-			task := k.submit("order/three")
-			k.complete("work_queue", k.claimOne("work_queue"))
-			k.rest()
-			k.complete("work_queue", k.claimOne("work_queue")) // the result of b waits in its queue
+			k.Exec("update pawl.engine_settings set direct = false")
+			k.Template("order/three", nil, step("a"), step("b: a"), step("c: b"))
+			task := k.Submit("order/three")
+			k.Finish("work_queue", k.ClaimOne("work_queue"))
+			k.Rest()
+			k.Finish("work_queue", k.ClaimOne("work_queue")) // the result of b waits in its queue
 			require.NoError(t, k.pair(order[0], order[1], task))
 			require.Equal(t, "pending", k.steps(task)["c"])
-			k.expire("work_queue")
+			k.Expire("work_queue")
 			require.Equal(t, []string{"a", "b", "c"}, k.work("work_queue"))
-			require.Equal(t, "complete", k.state(task))
+			require.Equal(t, "complete", k.State(task))
 			k.sound()
 		})
 	}
@@ -110,7 +110,7 @@ func TestGateAndConfigurationInBothOrders(t *testing.T) {
 	k := newCommittingKit(t)
 	k.configure("gated_queue", object{"max_concurrency": 1})
 	k.many(3)
-	k.exec("delete from pgmq.q_orchestration_step_enqueues")
+	k.Exec("delete from pgmq.q_orchestration_step_enqueues")
 	require.NoError(t, k.pair("select pawl.release_held(10, $1)", "select pawl.configure_queue('gated_queue', '{\"max_concurrency\": 2}', $1, 'r')", "ann"))
 	require.Equal(t, 1, k.release(), "the new limit")
 
@@ -128,60 +128,60 @@ func TestGateAndCancelInBothOrders(t *testing.T) {
 	k.configure("gated_queue", object{"rate_limit": "1/hour", "burst": 1})
 	tasks := k.many(2)
 	cancel := "select pawl.cancel_task($1, 'ann', 'r')"
-	k.exec("delete from pgmq.q_orchestration_step_enqueues")
+	k.Exec("delete from pgmq.q_orchestration_step_enqueues")
 	require.NoError(t, k.pair("select pawl.release_held(10, $1::uuid::text)", cancel, tasks[0]))
 	require.Equal(t, map[string]string{"a": "cancelled"}, k.steps(tasks[0]))
 
 	k.configure("gated_queue", object{"rate_limit": nil})
-	k.exec("delete from pgmq.q_orchestration_step_enqueues")
+	k.Exec("delete from pgmq.q_orchestration_step_enqueues")
 	cancelling := k.begin()
-	cancelling.exec(cancel, tasks[1])
+	cancelling.Exec(cancel, tasks[1])
 	require.Zero(t, k.release())
 	cancelling.commit()
 	require.Zero(t, k.release())
 	require.Empty(t, list[string](k, "select queue from pawl.held_steps"))
-	k.expire("gated_queue")
-	require.Empty(t, k.claim("gated_queue"))
+	k.Expire("gated_queue")
+	require.Empty(t, k.Claim("gated_queue"))
 	k.sound()
 }
 
 // The claim's entity claim is seen by a cancel that waited for it: the step is left to its owner.
 func TestCancelSeesAnEntityClaimThatWasCommittingMeanwhile(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("order/one", nil, step("a"))
-	task := k.submit("order/one")
+	k.Template("order/one", nil, step("a"))
+	task := k.Submit("order/one")
 	claiming, cancelling := k.begin(), k.begin()
 	pid := cancelling.pid()
-	claiming.claimOne("work_queue")
+	claiming.ClaimOne("work_queue")
 	done := cancelling.start("select pawl.cancel_task($1, 'ann', 'r')", task)
 	k.untilWaiting(pid)
-	claiming.exec(`insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until)
+	claiming.Exec(`insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until)
 		values ('invoice', '7', $1, 'a', 1, 1, 'open', 'sent', now(), now())`, task)
 	claiming.commit()
 	cancelling.ended(done)
 	cancelling.commit()
 	require.Equal(t, map[string]string{"a": "in_progress"}, k.steps(task))
-	require.Equal(t, "cancelled", k.state(task))
+	require.Equal(t, "cancelled", k.State(task))
 	require.True(t, get[bool](k, "select revoked_at is not null from pawl.entity_claims"))
 }
 
 // The reconciler passes over a task that somebody holds; who comes while it repairs waits and finds it repaired.
 func TestReconcilerAndResultInBothOrders(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("order/one", nil, step("a"))
-	task := k.submit("order/one")
+	k.Template("order/one", nil, step("a"))
+	task := k.Submit("order/one")
 	message := k.object("select message from pgmq.pop('work_queue')")
-	k.later(2 * time.Minute)
+	k.Later(2 * time.Minute)
 	k.reconcile()
 	holder := k.begin()
-	holder.exec("select from pawl.tasks where task_id = $1 for no key update", task)
+	holder.Exec("select from pawl.tasks where task_id = $1 for no key update", task)
 	require.Equal(t, nothing, k.reconcile()["repaired"])
 	holder.commit()
 
 	result := object{"task_id": message["task_id"], "step": message["step"], "attempt": message["attempt"], "status": "complete"}
 	repairing := k.begin()
 	require.Equal(t, object{"engine": 0.0, "foreign": 1.0}, repairing.reconcile()["repaired"])
-	k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)", result)
+	k.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)", result)
 	late := k.begin()
 	pid := late.pid()
 	done := late.start("select pawl.apply_step_results(array(select msg_id from pgmq.q_orchestration_step_results), 'p')")

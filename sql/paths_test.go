@@ -19,27 +19,27 @@ func diamond() []object {
 
 func TestADiamondRunsEveryStepAfterItsNeeds(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	task := k.submit("shop/diamond", object{"input": object{"n": 1}})
+	k.Template("shop/diamond", nil, diamond()...)
+	task := k.Submit("shop/diamond", object{"input": object{"n": 1}})
 
-	first := k.claimOne(queue)
+	first := k.ClaimOne(queue)
 	require.Equal(k, "a", first.Step)
 	require.JSONEq(k, `{"n": 1}`, string(first.Input))
 	require.Equal(k, task.String()+"/a", first.Token)
-	require.Empty(k, k.claim(queue), "nothing else is ready")
-	k.complete(queue, first)
+	require.Empty(k, k.Claim(queue), "nothing else is ready")
+	k.Finish(queue, first)
 
-	middle := k.claim(queue)
+	middle := k.Claim(queue)
 	require.Len(k, middle, 2)
 	require.JSONEq(k, `{"a": {"by": "a"}}`, string(middle[0].Dependencies))
-	k.complete(queue, middle[0])
-	require.Empty(k, k.claim(queue), "d needs b and c")
-	k.complete(queue, middle[1])
+	k.Finish(queue, middle[0])
+	require.Empty(k, k.Claim(queue), "d needs b and c")
+	k.Finish(queue, middle[1])
 
-	last := k.claimOne(queue)
+	last := k.ClaimOne(queue)
 	require.JSONEq(k, `{"b": {"by": "b"}, "c": {"by": "c"}}`, string(last.Dependencies))
-	k.complete(queue, last)
-	require.Equal(k, "complete", k.state(task))
+	k.Finish(queue, last)
+	require.Equal(k, "complete", k.State(task))
 	require.Equal(k, object{"by": "d"}, k.object("select result from pawl.tasks where task_id = $1", task))
 	require.Equal(k, []string{
 		"created", "evaluated", "finalized",
@@ -76,10 +76,10 @@ func TestAllWaysGiveEqualTasksStepsAndAudit(t *testing.T) {
 		seen[way] = map[string]outcome{}
 		for shape, steps := range shapes {
 			t.Run(way+"/"+shape, func(t *testing.T) {
-				k := &kit{T: t, db: pgtest.Tx(t)}
-				k.exec("update pawl.engine_settings set " + settings)
-				k.template("shop/"+shape, nil, steps()...)
-				task := k.submit("shop/" + shape)
+				k := kitOn(t, pgtest.Tx(t), nil)
+				k.Exec("update pawl.engine_settings set " + settings)
+				k.Template("shop/"+shape, nil, steps()...)
+				task := k.Submit("shop/" + shape)
 				workWithFailures(k)
 				seen[way][shape] = outcome{
 					Task: get[string](k, `select concat_ws(' ', state, revision, open_count, active_count, failed_count, result, error)
@@ -104,20 +104,20 @@ func TestAllWaysGiveEqualTasksStepsAndAudit(t *testing.T) {
 func workWithFailures(k *kit) {
 	k.Helper()
 	for range 100 {
-		k.rest()
-		claimed := k.claim(queue)
+		k.Rest()
+		claimed := k.Claim(queue)
 		for _, d := range claimed {
 			switch {
 			case d.Step == "bad":
 				k.fail(queue, d)
 			case d.Step == "flaky" && d.Attempt == 1:
-				k.report(queue, d, object{"status": "failed", "error": object{"type": "boom", "message": "later", "retry_after": 0}})
+				k.Report(queue, d, object{"status": "failed", "error": object{"type": "boom", "message": "later", "retry_after": 0}})
 			default:
-				k.complete(queue, d)
+				k.Finish(queue, d)
 			}
 		}
-		k.rest()
-		k.tick()
+		k.Rest()
+		k.Tick()
 		if len(claimed) == 0 && get[int](k, "select count(*)::int from pawl.tasks where finalized_at is null") == 0 {
 			return
 		}
@@ -136,16 +136,16 @@ func TestAFailurePolicyDecidesWhatFollowsAFailedStep(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			k := newKit(t)
-			k.template("shop/failing", object{"on_failure": policy}, step("bad"), step("never: bad"), step("other"), step("after: other"))
-			task := k.submit("shop/failing")
-			for _, d := range k.claim(queue) {
+			k.Template("shop/failing", object{"on_failure": policy}, step("bad"), step("never: bad"), step("other"), step("after: other"))
+			task := k.Submit("shop/failing")
+			for _, d := range k.Claim(queue) {
 				if d.Step == "bad" {
 					k.fail(queue, d)
 				}
 			}
-			k.expire(queue)
+			k.Expire(queue)
 			k.work(queue)
-			require.Equal(k, want.state, k.state(task))
+			require.Equal(k, want.state, k.State(task))
 			require.Equal(k, want.steps, k.steps(task))
 			k.sound()
 		})
@@ -154,55 +154,55 @@ func TestAFailurePolicyDecidesWhatFollowsAFailedStep(t *testing.T) {
 
 func TestAFailedAttemptWaitsItsBackOffAndTriesAgainUntilItsAttemptsAreSpent(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/flaky", nil, step("a", object{"retry": object{"max_attempts": 2, "backoff": "fixed", "base_ms": 60000, "jitter": 0}}))
-	task := k.submit("shop/flaky")
+	k.Template("shop/flaky", nil, step("a", object{"retry": object{"max_attempts": 2, "backoff": "fixed", "base_ms": 60000, "jitter": 0}}))
+	task := k.Submit("shop/flaky")
 	failed := object{"status": "failed", "error": object{"type": "boom", "message": "it broke"}}
-	require.True(k, k.report(queue, k.claimOne(queue), failed))
-	require.Equal(k, "waiting_for_retry", k.state(task))
-	require.EqualValues(k, 0, k.tick()["fired"], "the back-off is not over")
-	require.Empty(k, k.claim(queue))
+	require.True(k, k.Report(queue, k.ClaimOne(queue), failed))
+	require.Equal(k, "waiting_for_retry", k.State(task))
+	require.EqualValues(k, 0, k.Tick()["fired"], "the back-off is not over")
+	require.Empty(k, k.Claim(queue))
 
-	k.later(61 * time.Second)
-	require.EqualValues(k, 1, k.tick()["fired"])
-	again := k.claimOne(queue)
+	k.Later(61 * time.Second)
+	require.EqualValues(k, 1, k.Tick()["fired"])
+	again := k.ClaimOne(queue)
 	require.Equal(k, 2, again.Attempt)
 	require.Equal(k, task.String()+"/a", again.Token, "the token is stable over attempts")
-	require.True(k, k.report(queue, again, failed))
-	require.Equal(k, "error", k.state(task))
+	require.True(k, k.Report(queue, again, failed))
+	require.Equal(k, "error", k.State(task))
 	require.Equal(k, "boom", k.object("select error from pawl.tasks where task_id = $1", task)["type"])
 	k.sound()
 }
 
 func TestTimeoutsEndAttemptsAndTasksWhateverTheWorkerDoes(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/slow", object{"timeout_ms": 600_000}, step("a", object{"timeout_ms": 10_000,
+	k.Template("shop/slow", object{"timeout_ms": 600_000}, step("a", object{"timeout_ms": 10_000,
 		"retry": object{"max_attempts": 5, "backoff": "none"}}))
-	task := k.submit("shop/slow")
-	first := k.claimOne(queue)
-	k.later(11 * time.Second)
-	k.tick()
-	require.False(k, k.report(queue, first, object{"status": "complete"}) && k.state(task) == "complete", "a late result does not count")
-	k.rest()
-	k.tick()
-	require.Equal(k, 2, k.claimOne(queue).Attempt)
-	k.later(601 * time.Second)
-	k.tick()
-	require.Equal(k, "timed_out", k.state(task))
+	task := k.Submit("shop/slow")
+	first := k.ClaimOne(queue)
+	k.Later(11 * time.Second)
+	k.Tick()
+	require.False(k, k.Report(queue, first, object{"status": "complete"}) && k.State(task) == "complete", "a late result does not count")
+	k.Rest()
+	k.Tick()
+	require.Equal(k, 2, k.ClaimOne(queue).Attempt)
+	k.Later(601 * time.Second)
+	k.Tick()
+	require.Equal(k, "timed_out", k.State(task))
 	require.Equal(k, map[string]string{"a": "cancelled"}, k.steps(task))
 	k.sound()
 }
 
 func TestATaskWithAStartTimeWaitsForIt(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	task := k.submit("shop/diamond", object{"run_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
-	require.Equal(k, "pending", k.state(task))
-	k.tick()
-	require.Empty(k, k.claim(queue))
-	k.later(2 * time.Hour)
-	k.tick()
+	k.Template("shop/diamond", nil, diamond()...)
+	task := k.Submit("shop/diamond", object{"run_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
+	require.Equal(k, "pending", k.State(task))
+	k.Tick()
+	require.Empty(k, k.Claim(queue))
+	k.Later(2 * time.Hour)
+	k.Tick()
 	require.Len(k, k.work(queue), 4)
-	require.Equal(k, "complete", k.state(task))
+	require.Equal(k, "complete", k.State(task))
 	k.sound()
 }
 
@@ -210,20 +210,20 @@ func TestLargeTasksAreBuiltAndEnqueuedPieceByPiece(t *testing.T) {
 	for _, bound := range []int{7, 2000} {
 		t.Run(fmt.Sprint(bound), func(t *testing.T) {
 			k := newKit(t)
-			k.exec("update pawl.engine_settings set max_steps_per_transaction = $1", bound)
+			k.Exec("update pawl.engine_settings set max_steps_per_transaction = $1", bound)
 			steps := []object{step("first")}
 			join := "last:"
 			for i := range 50 {
 				steps = append(steps, step(fmt.Sprintf("s%d: first", i)))
 				join += fmt.Sprintf(" s%d", i)
 			}
-			k.template("shop/wide", nil, append(steps, step(join))...)
-			task := k.submit("shop/wide")
+			k.Template("shop/wide", nil, append(steps, step(join))...)
+			task := k.Submit("shop/wide")
 			worked := k.work(queue)
 			require.Len(k, worked, 52)
 			require.Equal(k, "first", worked[0])
 			require.Equal(k, "last", worked[51])
-			require.Equal(k, "complete", k.state(task))
+			require.Equal(k, "complete", k.State(task))
 			k.sound()
 		})
 	}
@@ -235,25 +235,25 @@ func TestAChainOfFiveHundredSteps(t *testing.T) {
 	for i := 1; i < 500; i++ {
 		steps = append(steps, step(fmt.Sprintf("s%d: s%d", i, i-1)))
 	}
-	k.template("shop/chain", nil, steps...)
-	task := k.submit("shop/chain")
+	k.Template("shop/chain", nil, steps...)
+	task := k.Submit("shop/chain")
 	worked := k.work(queue)
 	require.Len(k, worked, 500)
 	for i, name := range worked {
 		require.Equal(k, fmt.Sprintf("s%d", i), name)
 	}
-	require.Equal(k, "complete", k.state(task))
+	require.Equal(k, "complete", k.State(task))
 }
 
 func TestLargeInputsTravelByReference(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/diamond", nil, diamond()...)
+	k.Template("shop/diamond", nil, diamond()...)
 	large := make([]string, 4000)
 	for i := range large {
 		large[i] = uuid.NewString()
 	}
-	k.submit("shop/diamond", object{"input": object{"list": large}})
-	claimed := k.claimOne(queue)
+	k.Submit("shop/diamond", object{"input": object{"list": large}})
+	claimed := k.ClaimOne(queue)
 	require.Greater(k, len(claimed.Input), 100_000, "the claim brings what the message left out")
 	message := k.object("select message from pgmq.q_work_queue")
 	require.Equal(k, true, message["by_reference"])

@@ -17,16 +17,16 @@ func TestAHolderIsNotLateBecauseAReaderHasTheMessageLocked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
-			k.template("shop/one", nil, step("a"))
-			k.submit("shop/one")
-			d := k.claimOne(queue)
+			k.Template("shop/one", nil, step("a"))
+			k.Submit("shop/one")
+			d := k.ClaimOne(queue)
 			reader, holder := k.begin(), k.begin()
-			reader.exec("select from pgmq.q_work_queue where msg_id = $1 for update", d.ID)
+			reader.Exec("select from pgmq.q_work_queue where msg_id = $1 for update", d.ID)
 			pid := holder.pid()
 			done := make(chan bool, 1)
 			failed := make(chan error, 1)
 			go func() {
-				rows, err := holder.db.Query(holder.Context(), sql, d.ID)
+				rows, err := holder.DB.Query(holder.Context(), sql, d.ID)
 				if err != nil {
 					failed <- err
 					return

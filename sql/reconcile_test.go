@@ -21,41 +21,41 @@ func TestHealthyWorkIsNotRepaired(t *testing.T) {
 	for name, settings := range map[string]string{"direct": "staged = false", "staged": "staged = true", "pieces": "max_steps_per_transaction = 2"} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t)
-			k.exec("update pawl.engine_settings set " + settings)
+			k.Exec("update pawl.engine_settings set " + settings)
 			k.configure("gated_queue", object{"max_concurrency": 1})
-			k.template("rec/mixed", object{"on_failure": "hold"}, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}),
+			k.Template("rec/mixed", object{"on_failure": "hold"}, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}),
 				step("d: a", object{"queue": "gated_queue"}), step("e: b c d"))
 			for range 3 {
-				k.submit("rec/mixed")
+				k.Submit("rec/mixed")
 			}
-			k.submit("rec/mixed", object{"run_at": "2999-01-01T00:00:00Z"})
+			k.Submit("rec/mixed", object{"run_at": "2999-01-01T00:00:00Z"})
 			offset := time.Duration(0)
-			k.template("rec/blocked", object{"on_failure": "hold"}, step("z", object{"queue": "blocked_queue"}))
-			blocked := k.submit("rec/blocked")
-			k.rest()
-			k.fail("blocked_queue", k.claimOne("blocked_queue"))
-			k.rest()
-			require.Equal(t, "blocked_by_failures", k.state(blocked))
+			k.Template("rec/blocked", object{"on_failure": "hold"}, step("z", object{"queue": "blocked_queue"}))
+			blocked := k.Submit("rec/blocked")
+			k.Rest()
+			k.fail("blocked_queue", k.ClaimOne("blocked_queue"))
+			k.Rest()
+			require.Equal(t, "blocked_by_failures", k.State(blocked))
 			check := func() {
 				offset += 2 * time.Minute
-				k.later(offset)
+				k.Later(offset)
 				require.Equal(t, nothing, k.reconcile()["repaired"], list[string](k, "select kind || found from pawl.repairs"))
 			}
 			for range 12 {
 				check()
-				k.rest()
+				k.Rest()
 				check()
-				for i, d := range k.claim("work_queue") {
+				for i, d := range k.Claim("work_queue") {
 					if i == 1 {
-						k.report("work_queue", d, object{"status": "failed", "error": object{"type": "busy"}})
+						k.Report("work_queue", d, object{"status": "failed", "error": object{"type": "busy"}})
 						continue
 					}
-					k.complete("work_queue", d)
+					k.Finish("work_queue", d)
 				}
-				k.complete("gated_queue", k.claim("gated_queue")...)
+				k.Finish("gated_queue", k.Claim("gated_queue")...)
 				check()
 				k.release()
-				k.tick()
+				k.Tick()
 			}
 			require.Zero(t, get[int](k, "select count(*)::int from pawl.repairs"))
 		})
@@ -64,81 +64,81 @@ func TestHealthyWorkIsNotRepaired(t *testing.T) {
 
 func TestLostMessageIsEndedAsACrashInALaterPass(t *testing.T) {
 	k := newKit(t)
-	k.template("rec/one", nil, step("a"))
-	task := k.submit("rec/one")
-	k.exec("select pgmq.pop('work_queue')")
+	k.Template("rec/one", nil, step("a"))
+	task := k.Submit("rec/one")
+	k.Exec("select pgmq.pop('work_queue')")
 	require.EqualValues(t, 0, k.reconcile()["noted"], "it may be at work still")
-	k.later(2 * time.Minute)
+	k.Later(2 * time.Minute)
 	require.EqualValues(t, 1, k.reconcile()["noted"])
 	require.Equal(t, "enqueued", k.steps(task)["a"])
 	require.Equal(t, object{"engine": 0.0, "foreign": 1.0}, k.reconcile()["repaired"])
 	require.Equal(t, "waiting_for_retry", k.steps(task)["a"])
 	require.Equal(t, nothing, k.reconcile()["repaired"])
 	require.Equal(t, []string{"lost_message foreign"}, list[string](k, "select kind || ' ' || cause from pawl.repairs"))
-	k.later(10 * time.Minute)
-	k.tick()
-	require.Equal(t, 2, k.claimOne("work_queue").Attempt)
+	k.Later(10 * time.Minute)
+	k.Tick()
+	require.Equal(t, 2, k.ClaimOne("work_queue").Attempt)
 	k.sound()
 }
 
 func TestResultOnItsWayIsWaitedFor(t *testing.T) {
 	k := newKit(t)
-	k.template("rec/one", nil, step("a"))
-	task := k.submit("rec/one")
+	k.Template("rec/one", nil, step("a"))
+	task := k.Submit("rec/one")
 	// A worker that knows PGMQ alone sends its result and deletes the message; the result-processor is behind.
-	k.exec(`with m as (select * from pgmq.pop('work_queue'))
+	k.Exec(`with m as (select * from pgmq.pop('work_queue'))
 		select pgmq.send('orchestration_step_results', m.message - '{handler,input,dependencies,config,token,correlation_id,by_reference}'::text[] || '{"status": "complete", "result": 5}') from m`)
-	k.exec("select pgmq.set_vt('orchestration_step_results', 1, 600)")
-	k.later(2 * time.Minute)
+	k.Exec("select pgmq.set_vt('orchestration_step_results', 1, 600)")
+	k.Later(2 * time.Minute)
 	require.EqualValues(t, 1, k.reconcile()["noted"])
 	for range 3 {
 		require.Equal(t, nothing, k.reconcile()["repaired"])
 	}
-	k.expire("orchestration_step_results")
-	k.rest()
-	require.Equal(t, "complete", k.state(task))
+	k.Expire("orchestration_step_results")
+	k.Rest()
+	require.Equal(t, "complete", k.State(task))
 	k.reconcile()
 	require.Empty(t, list[string](k, "select step from pawl.reconciler_notes"))
 }
 
 func TestStepThatMovedOnIsNotRepaired(t *testing.T) {
 	k := newKit(t)
-	k.template("rec/one", nil, step("a"))
-	task := k.submit("rec/one")
+	k.Template("rec/one", nil, step("a"))
+	task := k.Submit("rec/one")
 	kept := get[object](k, "select message from pgmq.q_work_queue")
-	k.exec("select pgmq.pop('work_queue')")
-	k.later(2 * time.Minute)
+	k.Exec("select pgmq.pop('work_queue')")
+	k.Later(2 * time.Minute)
 	require.EqualValues(t, 1, k.reconcile()["noted"])
-	k.exec("select pgmq.send('work_queue', $1::jsonb)", kept) // somebody puts it back
+	k.Exec("select pgmq.send('work_queue', $1::jsonb)", kept) // somebody puts it back
 	require.Equal(t, nothing, k.reconcile()["repaired"])
 	require.Empty(t, list[string](k, "select step from pawl.reconciler_notes"))
 	k.work("work_queue")
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 }
 
 func TestMessageOverItsDeliveriesEndsItsAttemptWithoutAClaim(t *testing.T) {
 	k := newKit(t)
-	k.template("rec/one", nil, step("a", object{"max_deliveries": 2}))
-	task := k.submit("rec/one")
+	k.Template("rec/one", nil, step("a", object{"max_deliveries": 2}))
+	task := k.Submit("rec/one")
 	for range 2 {
 		require.EqualValues(t, 0, k.reconcile()["ended"])
-		k.exec("select pgmq.read('work_queue', 30, 1)")
+		k.Exec("select pgmq.read('work_queue', 30, 1)")
 		require.EqualValues(t, 0, k.reconcile()["ended"], "somebody works on it")
-		k.expire("work_queue")
+		k.Expire("work_queue")
 	}
 	require.EqualValues(t, 1, k.reconcile()["ended"])
-	k.rest()
+	k.Rest()
 	require.Equal(t, "waiting_for_retry", k.steps(task)["a"])
 	require.Equal(t, "crash", get[string](k, "select error->>'type' from pawl.steps"))
 }
 
 func TestStaleMessagesAreAbsorbedWhereNobodyClaims(t *testing.T) {
 	k := newKit(t)
-	k.template("rec/one", nil, step("a"))
-	task := k.submit("rec/one")
+	k.Template("rec/one", nil, step("a"))
+	task := k.Submit("rec/one")
 	k.object("select pawl.cancel_task($1, 'ann', 'r')", task)
 	require.EqualValues(t, 0, k.reconcile()["absorbed"])
-	k.exec("update pgmq.q_work_queue set enqueued_at = enqueued_at - interval '1 hour'")
+	k.Exec("update pgmq.q_work_queue set enqueued_at = enqueued_at - interval '1 hour'")
 	require.EqualValues(t, 1, k.reconcile()["absorbed"])
 	require.Zero(t, get[int](k, "select count(*)::int from pgmq.q_work_queue"))
 }
@@ -154,16 +154,16 @@ func TestTasksThatDoNotFollowFromTheirStepsAreSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKit(t)
-			k.template("rec/chain", nil, step("a"), step("b: a"))
-			task := k.submit("rec/chain")
-			k.exec(damage)
+			k.Template("rec/chain", nil, step("a"), step("b: a"))
+			task := k.Submit("rec/chain")
+			k.Exec(damage)
 			require.Equal(t, nothing, k.reconcile()["repaired"], "it is not idle")
-			k.later(2 * time.Minute)
+			k.Later(2 * time.Minute)
 			require.Equal(t, object{"engine": 1.0, "foreign": 0.0}, k.reconcile()["repaired"])
 			require.Equal(t, nothing, k.reconcile()["repaired"])
-			k.tick()
+			k.Tick()
 			k.work("work_queue")
-			require.Equal(t, map[bool]string{true: "error", false: "complete"}[name == "unfinished"], k.state(task))
+			require.Equal(t, map[bool]string{true: "error", false: "complete"}[name == "unfinished"], k.State(task))
 			k.sound()
 		})
 	}
@@ -171,12 +171,12 @@ func TestTasksThatDoNotFollowFromTheirStepsAreSettled(t *testing.T) {
 
 func TestReconcilerGoesOnWhereThePageEnded(t *testing.T) {
 	k := newKit(t)
-	k.template("rec/one", nil, step("a"))
+	k.Template("rec/one", nil, step("a"))
 	for range 5 {
-		k.submit("rec/one")
+		k.Submit("rec/one")
 	}
-	k.exec("select pgmq.purge_queue('work_queue')")
-	k.later(2 * time.Minute)
+	k.Exec("select pgmq.purge_queue('work_queue')")
+	k.Later(2 * time.Minute)
 	for _, want := range []float64{2, 2, 1, 2} {
 		page := k.object("select pawl.reconcile('r', 2)")
 		require.EqualValues(t, want == 1, page["wrapped"])
@@ -193,12 +193,12 @@ func TestReconcilerGoesOnWhereThePageEnded(t *testing.T) {
 
 func TestOneReconcilerAtATimeAndItWaitsForNoTask(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("rec/chain", nil, step("a"), step("b: a"))
-	task := k.submit("rec/chain")
-	k.exec("update pawl.tasks set active_count = 5")
-	k.later(2 * time.Minute)
+	k.Template("rec/chain", nil, step("a"), step("b: a"))
+	task := k.Submit("rec/chain")
+	k.Exec("update pawl.tasks set active_count = 5")
+	k.Later(2 * time.Minute)
 	holder := k.begin()
-	holder.exec("select from pawl.tasks where task_id = $1 for no key update", task)
+	holder.Exec("select from pawl.tasks where task_id = $1 for no key update", task)
 	one := k.begin()
 	require.Equal(t, nothing, one.reconcile()["repaired"], "somebody works on it")
 	require.Equal(t, object{"busy": true}, k.object("select pawl.reconcile()"))

@@ -15,26 +15,26 @@ import (
 func (k *kit) login(memberOf ...string) (*kit, string) {
 	k.Helper()
 	name := fmt.Sprintf("pawl_test_%x", rand.Uint64())
-	k.exec("create role " + name + " login password '" + name + "'")
+	k.Exec("create role " + name + " login password '" + name + "'")
 	for _, role := range memberOf {
-		k.exec("grant " + role + " to " + name)
+		k.Exec("grant " + role + " to " + name)
 	}
 	config := k.pool.Config()
 	config.ConnConfig.User, config.ConnConfig.Password, config.MaxConns = name, name, 1
 	pool, err := pgxpool.NewWithConfig(k.Context(), config)
 	require.NoError(k, err)
-	k.Cleanup(func() {
+	k.t.Cleanup(func() {
 		pool.Close()
 		_, err := k.pool.Exec(context.Background(), "drop owned by "+name+"; drop role "+name)
 		require.NoError(k, err)
 	})
-	return &kit{T: k.T, db: pool, pool: pool}, name
+	return kitOn(k.t, pool, pool), name
 }
 
 func newRolesKit(t *testing.T) *kit {
 	k := newCommittingKit(t)
-	k.exec("select pawl.install_roles()")
-	k.template("shop/one", object{}, step("a"), step("b", object{"queue": "other_queue"}))
+	k.Exec("select pawl.install_roles()")
+	k.Template("shop/one", object{}, step("a"), step("b", object{"queue": "other_queue"}))
 	return k
 }
 
@@ -44,12 +44,12 @@ func TestWorkerRoleWorksOnItsQueuesAlone(t *testing.T) {
 	k := newRolesKit(t)
 	worker, name := k.login()
 	worker.refused(denied, "select pawl.claim_steps('work_queue', 1, 'w')")
-	k.exec("select pawl.grant_queue($1, 'work_queue')", name)
-	task := k.submit("shop/one")
-	d := worker.claimOne("work_queue")
+	k.Exec("select pawl.grant_queue($1, 'work_queue')", name)
+	task := k.Submit("shop/one")
+	d := worker.ClaimOne("work_queue")
 	require.Equal(t, "extended", get[[]object](worker, "select pawl.extend_leases('work_queue', $1)",
 		[]object{{"msg_id": d.ID, "read_ct": d.ReadCount}})[0]["status"])
-	worker.complete("work_queue", d)
+	worker.Finish("work_queue", d)
 	require.Equal(t, map[string]string{"a": "complete", "b": "enqueued"}, k.steps(task))
 
 	for _, sql := range []string{
@@ -69,21 +69,21 @@ func TestWorkerRoleWorksOnItsQueuesAlone(t *testing.T) {
 	} {
 		worker.refused(denied, sql)
 	}
-	k.exec("select pawl.revoke_queue($1, 'work_queue')", name)
+	k.Exec("select pawl.revoke_queue($1, 'work_queue')", name)
 	worker.refused(denied, "select pawl.claim_steps('work_queue', 1, 'w')")
 }
 
 func TestSearchPathOfAWorkerReachesNothing(t *testing.T) {
 	k := newRolesKit(t)
 	worker, name := k.login()
-	k.exec("select pawl.grant_queue($1, 'work_queue')", name)
-	task := k.submit("shop/one")
-	worker.exec("create temp table trap (x int)")
-	worker.exec(`create function pg_temp.uuid_eq(uuid, uuid) returns boolean language plpgsql as
+	k.Exec("select pawl.grant_queue($1, 'work_queue')", name)
+	task := k.Submit("shop/one")
+	worker.Exec("create temp table trap (x int)")
+	worker.Exec(`create function pg_temp.uuid_eq(uuid, uuid) returns boolean language plpgsql as
 		'begin insert into trap values (1); return true; end'`)
-	worker.exec("create operator pg_temp.= (leftarg = uuid, rightarg = uuid, function = pg_temp.uuid_eq)")
-	worker.exec("set search_path = pg_temp, pg_catalog")
-	worker.complete("work_queue", worker.claimOne("work_queue"))
+	worker.Exec("create operator pg_temp.= (leftarg = uuid, rightarg = uuid, function = pg_temp.uuid_eq)")
+	worker.Exec("set search_path = pg_temp, pg_catalog")
+	worker.Finish("work_queue", worker.ClaimOne("work_queue"))
 	require.Equal(t, "complete", k.steps(task)["a"])
 	require.Zero(t, get[int64](worker, "select count(*) from trap"))
 }
@@ -91,19 +91,19 @@ func TestSearchPathOfAWorkerReachesNothing(t *testing.T) {
 func TestRoleThatWasSetCountsAsTheCaller(t *testing.T) {
 	k := newRolesKit(t)
 	_, granted := k.login()
-	k.exec("select pawl.grant_queue($1, 'work_queue')", granted)
+	k.Exec("select pawl.grant_queue($1, 'work_queue')", granted)
 	boss, _ := k.login(granted)
-	boss.exec("select pawl.claim_steps('work_queue', 1, 'w')")
-	boss.exec("set role " + pgx.Identifier{granted}.Sanitize())
-	boss.exec("select pawl.claim_steps('work_queue', 1, 'w')")
-	boss.exec("set role pawl_worker")
+	boss.Exec("select pawl.claim_steps('work_queue', 1, 'w')")
+	boss.Exec("set role " + pgx.Identifier{granted}.Sanitize())
+	boss.Exec("select pawl.claim_steps('work_queue', 1, 'w')")
+	boss.Exec("set role pawl_worker")
 	boss.refused(denied, "select pawl.claim_steps('work_queue', 1, 'w')")
 }
 
 func TestProducerRoleOnlySends(t *testing.T) {
 	k := newRolesKit(t)
 	producer, _ := k.login("pawl_producer")
-	producer.exec(`select pgmq.send('orchestration_task_requests', '{"template": "shop/one", "input": {}}'::jsonb)`)
+	producer.Exec(`select pgmq.send('orchestration_task_requests', '{"template": "shop/one", "input": {}}'::jsonb)`)
 	require.Equal(t, 1, get[int](k, "select count(*) from pgmq.q_orchestration_task_requests"))
 	for _, sql := range []string{
 		"select message from pgmq.q_orchestration_task_requests", "delete from pgmq.q_orchestration_task_requests",
@@ -116,18 +116,18 @@ func TestProducerRoleOnlySends(t *testing.T) {
 
 func TestOperatorRoleReadsAndCommands(t *testing.T) {
 	k := newRolesKit(t)
-	task := k.submit("shop/one")
+	task := k.Submit("shop/one")
 	operator, _ := k.login("pawl_operator")
-	require.Equal(t, "steps_in_process", operator.state(task))
-	operator.exec("select pawl.cancel_task($1, 'ann', 'wrong')", task)
-	require.Equal(t, "cancelled", k.state(task))
+	require.Equal(t, "steps_in_process", operator.State(task))
+	operator.Exec("select pawl.cancel_task($1, 'ann', 'wrong')", task)
+	require.Equal(t, "cancelled", k.State(task))
 	for _, sql := range []string{
 		"update pawl.tasks set tags = '{}'", "delete from pawl.audit", "delete from pawl.operations",
 		"select pawl.claim_steps('work_queue', 1, 'w')", "select pawl.apply_step_results(array[1])", "select pawl.settle_tasks('{}')",
 	} {
 		operator.refused(denied, sql)
 	}
-	k.exec("create table secrets (id int primary key, s text, v int not null)")
+	k.Exec("create table secrets (id int primary key, s text, v int not null)")
 	raised := operator.refused("PW030", "select pawl.register_entity('secret', $1, 'ann', 'curious')",
 		entity(object{"table": "secrets", "key": "id", "status": "s", "version": "v"}))
 	require.Contains(t, raised.Message, "you may not update secrets yourself")
@@ -136,17 +136,17 @@ func TestOperatorRoleReadsAndCommands(t *testing.T) {
 func TestOrchestratorRoleRunsTheEngine(t *testing.T) {
 	k := newRolesKit(t)
 	engine, _ := k.login("pawl_orchestrator")
-	task := engine.submit("shop/one")
-	engine.tick()
+	task := engine.Submit("shop/one")
+	engine.Tick()
 	require.Equal(t, []string{"a"}, k.work("work_queue"))
-	engine.rest()
+	engine.Rest()
 	k.work("other_queue")
-	engine.rest()
-	require.Equal(t, "complete", k.state(task))
-	engine.template("shop/later", object{}, step("a", object{"queue": "later_queue"})) // its queue is made with the owner's rights
-	later := engine.submit("shop/later")
+	engine.Rest()
+	require.Equal(t, "complete", k.State(task))
+	engine.Template("shop/later", object{}, step("a", object{"queue": "later_queue"})) // its queue is made with the owner's rights
+	later := engine.Submit("shop/later")
 	require.Equal(t, []string{"a"}, engine.work("later_queue"))
-	require.Equal(t, "complete", engine.state(later))
+	require.Equal(t, "complete", engine.State(later))
 	engine.refused(denied, "select pawl.install_roles()")
 	engine.refused(denied, "drop table pawl.tasks")
 	k.sound()
@@ -155,15 +155,15 @@ func TestOrchestratorRoleRunsTheEngine(t *testing.T) {
 func TestRolesAreInstalledAgainWithNewFunctions(t *testing.T) {
 	k := newRolesKit(t)
 	worker, name := k.login()
-	k.exec("select pawl.grant_queue($1, 'work_queue')", name)
-	k.exec("alter function pawl.claim_steps security invoker")
+	k.Exec("select pawl.grant_queue($1, 'work_queue')", name)
+	k.Exec("alter function pawl.claim_steps security invoker")
 	worker.refused(denied, "select pawl.claim_steps('work_queue', 1, 'w')")
-	k.exec("select pawl.refresh_roles()")
-	worker.exec("select pawl.claim_steps('work_queue', 1, 'w')")
+	k.Exec("select pawl.refresh_roles()")
+	worker.Exec("select pawl.claim_steps('work_queue', 1, 'w')")
 }
 
 func TestRolesCostNothingWhereTheyAreNotInstalled(t *testing.T) {
 	k := newKit(t)
-	k.exec("select pawl.refresh_roles()")
+	k.Exec("select pawl.refresh_roles()")
 	require.Zero(t, get[int](k, `select count(*) from pg_proc p where p.proname = 'claim_steps' and p.prosecdef`))
 }

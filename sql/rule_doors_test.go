@@ -10,7 +10,7 @@ import (
 func TestUnknownSettingsAreRefusedAtEveryDoor(t *testing.T) {
 	k := newKit(t)
 	k.shop()
-	k.exec("create table invoices (number text primary key, status text not null, version int not null default 1)")
+	k.Exec("create table invoices (number text primary key, status text not null, version int not null default 1)")
 	for door, c := range map[string]struct {
 		code string
 		call call
@@ -47,13 +47,13 @@ func TestUnknownSettingsAreRefusedAtEveryDoor(t *testing.T) {
 func TestAResultWithAnUnknownFieldIsADeadLetter(t *testing.T) {
 	k := newKit(t)
 	k.shop()
-	task := k.submit("shop/one")
-	k.exec("select pgmq.send('orchestration_step_results', $1::jsonb)",
+	task := k.Submit("shop/one")
+	k.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)",
 		object{"task_id": task, "step": "a", "attempt": 1, "status": "complete", "reslut": 7})
-	k.rest()
+	k.Rest()
 	require.Equal(t, []string{"orchestration_step_results"}, list[string](k, "select queue from pawl.dead_letters where reason like 'not a step result%'"))
 	k.work(queue)
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 }
 
 // R10 inside: a message of a newer version is nobody's garbage. It waits for a newer program, and what is around it goes on.
@@ -61,10 +61,10 @@ func TestANewerMessageWaitsAndHoldsUpNobody(t *testing.T) {
 	k := newKit(t)
 	k.shop()
 	setting(k, "direct = false")
-	k.submit("shop/one")
-	k.complete(queue, k.claimOne(queue))
+	k.Submit("shop/one")
+	k.Finish(queue, k.ClaimOne(queue))
 	newer := get[int64](k, `select pgmq.send('orchestration_step_results', '{"v": 2, "flavour": "new"}')`)
-	k.rest()
+	k.Rest()
 	require.Equal(t, []string{"complete"}, list[string](k, "select state::text from pawl.tasks"))
 	require.Equal(t, []int64{newer}, k.ids("orchestration_step_results"))
 	require.True(t, get[bool](k, "select vt > clock_timestamp() + interval '50 s' from pgmq.q_orchestration_step_results"))

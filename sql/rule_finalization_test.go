@@ -19,7 +19,7 @@ func finalizing(k *kit, n int) (task any, ids []int64) {
 	k.Helper()
 	k.shop()
 	task = k.evaluating()
-	k.exec("insert into pgmq.q_orchestration_task_finalizations (vt, message) select clock_timestamp(), message from pgmq.q_orchestration_task_finalizations, generate_series(2, $1)", n)
+	k.Exec("insert into pgmq.q_orchestration_task_finalizations (vt, message) select clock_timestamp(), message from pgmq.q_orchestration_task_finalizations, generate_series(2, $1)", n)
 	return task, k.ids("orchestration_task_finalizations")
 }
 
@@ -45,7 +45,7 @@ func TestTwoFinalizersAtOnceAreBothContent(t *testing.T) {
 	outcome, failed := make(chan string, 1), make(chan error, 1)
 	go func() {
 		var o string
-		err := second.db.(pgx.Tx).QueryRow(t.Context(), finalize, ids[1], "second").Scan(&o)
+		err := second.DB.(pgx.Tx).QueryRow(t.Context(), finalize, ids[1], "second").Scan(&o)
 		outcome <- o
 		failed <- err
 	}()
@@ -62,8 +62,8 @@ func TestAFinalizerRespectsItsLockTimeout(t *testing.T) {
 	k := newCommittingKit(t)
 	task, ids := finalizing(k, 1)
 	holder, waiter := k.begin(), k.begin()
-	holder.exec("select from pawl.tasks where task_id = $1 for update", task)
-	waiter.exec("set local lock_timeout = '50ms'")
+	holder.Exec("select from pawl.tasks where task_id = $1 for update", task)
+	waiter.Exec("set local lock_timeout = '50ms'")
 	waiter.refused("55P03", finalize, ids[0], "waiter")
 	require.Empty(t, list[string](waiter, "select mode from pg_locks where pid = pg_backend_pid() and locktype in ('tuple', 'advisory')"))
 	waiter.commit()
@@ -82,7 +82,7 @@ func TestAFinalizerThatDiesInTheMiddleHoldsNothing(t *testing.T) {
 	dying := k.begin()
 	pid := dying.pid()
 	require.Equal(t, "finalized", get[string](dying, finalize, ids[0], "dying"))
-	k.exec("select pg_terminate_backend($1)", pid)
+	k.Exec("select pg_terminate_backend($1)", pid)
 	require.Equal(t, "finalized", get[string](k, finalize, ids[0], "next"))
 	require.Equal(t, []string{"next"}, list[string](k, "select distinct processor from pawl.audit where task_id = $1 and step is null and to_state = 'complete'", task))
 	finalizedOnce(k, task)
@@ -99,7 +99,7 @@ func TestSixteenProcessesFinalizeOneTaskOnce(t *testing.T) {
 	k := newCommittingKit(t)
 	task, ids := finalizing(k, 16)
 	gate := k.begin()
-	gate.exec("select pg_advisory_xact_lock($1)", barrier)
+	gate.Exec("select pg_advisory_xact_lock($1)", barrier)
 	outputs := make([]bytes.Buffer, len(ids))
 	processes := make([]*osexec.Cmd, len(ids))
 	for i, id := range ids {

@@ -36,8 +36,8 @@ func (k *kit) ids(queue string) []int64 {
 // bypassGuards takes the statement triggers off, so that nothing asks whether a transition is legal.
 func (k *kit) bypassGuards() {
 	k.Helper()
-	k.exec("alter table pawl.tasks disable trigger user")
-	k.exec("alter table pawl.steps disable trigger user")
+	k.Exec("alter table pawl.tasks disable trigger user")
+	k.Exec("alter table pawl.steps disable trigger user")
 }
 
 // bypassChecks drops the CHECK constraints of tasks and steps.
@@ -45,7 +45,7 @@ func (k *kit) bypassChecks() {
 	k.Helper()
 	for _, drop := range list[string](k, `select format('alter table %s drop constraint %I', conrelid::regclass, conname)
 		from pg_constraint where contype = 'c' and conrelid in ('pawl.tasks'::regclass, 'pawl.steps'::regclass)`) {
-		k.exec(drop)
+		k.Exec(drop)
 	}
 }
 
@@ -87,13 +87,13 @@ func reportsOf(status string, claimed ...delivery) []object {
 	return all
 }
 
-func setting(k *kit, what string) { k.Helper(); k.exec("update pawl.engine_settings set " + what) }
+func setting(k *kit, what string) { k.Helper(); k.Exec("update pawl.engine_settings set " + what) }
 
 // failedTask is one of shop/diamond whose first step failed for good.
 func failedTask(k *kit) any {
 	k.Helper()
-	task := k.submit("shop/diamond", object{"key": "one"})
-	k.fail(queue, k.claimOne(queue))
+	task := k.Submit("shop/diamond", object{"key": "one"})
+	k.fail(queue, k.ClaimOne(queue))
 	return task
 }
 
@@ -101,45 +101,45 @@ func failedTask(k *kit) any {
 func workOperations() []operation {
 	return []operation{
 		{"request", func(k *kit) call {
-			k.exec(`select pgmq.send('orchestration_task_requests', '{"template": "shop/diamond", "input": {}, "key": "k"}') from generate_series(1, 2)`)
+			k.Exec(`select pgmq.send('orchestration_task_requests', '{"template": "shop/diamond", "input": {}, "key": "k"}') from generate_series(1, 2)`)
 			return calling(`select pawl.process_task_requests((select jsonb_agg(jsonb_build_object('msg_id', i, 'template_id',
 				(select template_id from pawl.templates where name = 'diamond'))) from unnest($1::bigint[]) i), 'p')`, k.ids("orchestration_task_requests"))
 		}},
 		{"claim", func(k *kit) call {
-			k.submit("shop/diamond")
+			k.Submit("shop/diamond")
 			return calling("select pawl.claim_steps('work_queue', 10, 'w')")
 		}},
 		{"report", func(k *kit) call {
-			k.submit("shop/diamond")
-			return calling("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("complete", k.claim(queue)...))
+			k.Submit("shop/diamond")
+			return calling("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("complete", k.Claim(queue)...))
 		}},
 		{"report the last step", func(k *kit) call {
-			k.submit("shop/one", object{"key": "last"})
-			return calling("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("complete", k.claim(queue)...))
+			k.Submit("shop/one", object{"key": "last"})
+			return calling("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("complete", k.Claim(queue)...))
 		}},
 		{"report a failure", func(k *kit) call {
-			k.submit("shop/diamond")
-			return calling("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("failed", k.claim(queue)...))
+			k.Submit("shop/diamond")
+			return calling("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("failed", k.Claim(queue)...))
 		}},
 		{"report and claim", func(k *kit) call {
-			k.submit("shop/diamond")
-			return calling("select pawl.report_and_claim_steps('work_queue', $1, 10, 'w')", reportsOf("complete", k.claim(queue)...))
+			k.Submit("shop/diamond")
+			return calling("select pawl.report_and_claim_steps('work_queue', $1, 10, 'w')", reportsOf("complete", k.Claim(queue)...))
 		}},
 		{"apply results", func(k *kit) call {
 			setting(k, "direct = false")
-			k.submit("shop/diamond")
-			k.submit("shop/one")
-			k.complete(queue, k.claim(queue)...)
+			k.Submit("shop/diamond")
+			k.Submit("shop/one")
+			k.Finish(queue, k.Claim(queue)...)
 			return k.emptying("orchestration_step_results", "apply_step_results")
 		}},
 		{"enqueue", func(k *kit) call {
 			setting(k, "staged = true")
-			k.submit("shop/diamond")
+			k.Submit("shop/diamond")
 			return k.emptying("orchestration_step_enqueues", "process_step_enqueues")
 		}},
 		{"build a large task", func(k *kit) call {
 			setting(k, "max_steps_per_transaction = 2")
-			k.submit("shop/diamond")
+			k.Submit("shop/diamond")
 			return k.emptying("orchestration_step_enqueues", "process_step_enqueues")
 		}},
 		{"finalize", func(k *kit) call {
@@ -147,21 +147,21 @@ func workOperations() []operation {
 			return k.emptying("orchestration_task_finalizations", "finalize_tasks")
 		}},
 		{"fire what is due", func(k *kit) call {
-			k.submit("shop/flaky")
-			require.True(k, k.report(queue, k.claimOne(queue), object{"status": "failed", "error": object{"type": "boom"}}))
-			k.later(time.Hour)
+			k.Submit("shop/flaky")
+			require.True(k, k.Report(queue, k.ClaimOne(queue), object{"status": "failed", "error": object{"type": "boom"}}))
+			k.Later(time.Hour)
 			return calling("select pawl.fire_due(10, 'p')")
 		}},
 		{"release held steps", func(k *kit) call {
 			k.configure(queue, object{"max_concurrency": 1})
-			k.submit("shop/one")
-			k.exec("delete from pgmq.q_orchestration_step_enqueues")
+			k.Submit("shop/one")
+			k.Exec("delete from pgmq.q_orchestration_step_enqueues")
 			return calling("select pawl.release_held(10, 'p')")
 		}},
 		{"dead-letter", func(k *kit) call {
 			setting(k, "direct = false")
-			k.submit("shop/one")
-			k.complete(queue, k.claim(queue)...)
+			k.Submit("shop/one")
+			k.Finish(queue, k.Claim(queue)...)
 			return calling("select pawl.dead_letter_messages('orchestration_step_results', $1, 'it raises')", k.ids("orchestration_step_results"))
 		}},
 		{"register a template", func(*kit) call {
@@ -173,7 +173,7 @@ func workOperations() []operation {
 // commandOperations are what operators call.
 func commandOperations() []operation {
 	onOpen := func(sql string) func(k *kit) call {
-		return func(k *kit) call { return calling(sql, k.submit("shop/diamond", object{"key": "one"})) }
+		return func(k *kit) call { return calling(sql, k.Submit("shop/diamond", object{"key": "one"})) }
 	}
 	onFailed := func(sql string) func(k *kit) call {
 		return func(k *kit) call { return calling(sql, failedTask(k)) }
@@ -186,13 +186,13 @@ func commandOperations() []operation {
 		{"retry a task", onFailed("select pawl.retry_task($1, null, 'ann', 'r')")},
 		{"retry a step", onFailed("select pawl.retry_step($1, 'a', 0, 'ann', 'r')")},
 		{"redrive", func(k *kit) call {
-			k.exec("select pgmq.send('work_queue', '{}')")
-			k.claim(queue)
+			k.Exec("select pgmq.send('work_queue', '{}')")
+			k.Claim(queue)
 			return calling("select pawl.redrive_dead_letters('{}', 10, null, 'ann', 'r')")
 		}},
 		{"drop", func(k *kit) call {
-			k.exec("select pgmq.send('work_queue', '{}')")
-			k.claim(queue)
+			k.Exec("select pgmq.send('work_queue', '{}')")
+			k.Claim(queue)
 			return calling("select pawl.drop_dead_letters('{}', 10, 'ann', 'r')")
 		}},
 		{"pause", func(*kit) call { return calling("select pawl.pause_queue('work_queue', 'ann', 'r')") }},
@@ -211,21 +211,21 @@ func commandOperations() []operation {
 // shop registers the templates of the operations.
 func (k *kit) shop() {
 	k.Helper()
-	k.template("shop/diamond", nil, diamond()...)
-	k.template("shop/one", nil, step("a"))
-	k.template("shop/flaky", nil, step("a", object{"retry": object{"max_attempts": 5, "base_ms": 1000, "jitter": 0}}))
+	k.Template("shop/diamond", nil, diamond()...)
+	k.Template("shop/one", nil, step("a"))
+	k.Template("shop/flaky", nil, step("a", object{"retry": object{"max_attempts": 5, "base_ms": 1000, "jitter": 0}}))
 }
 
 // evaluating makes a task of shop/one that waits for its finalizer, with the message that asks for it.
 func (k *kit) evaluating() (task any) {
 	k.Helper()
 	setting(k, "staged = true")
-	id := k.submit("shop/one", object{"key": "final"})
+	id := k.Submit("shop/one", object{"key": "final"})
 	next := k.emptying("orchestration_step_enqueues", "process_step_enqueues")
-	k.exec(next.sql, next.args...)
-	k.complete(queue, k.claimOne(queue))
+	k.Exec(next.sql, next.args...)
+	k.Finish(queue, k.ClaimOne(queue))
 	next = k.emptying("orchestration_step_results", "apply_step_results")
-	k.exec(next.sql, next.args...)
-	require.Equal(k, "evaluating_results", k.state(id))
+	k.Exec(next.sql, next.args...)
+	require.Equal(k, "evaluating_results", k.State(id))
 	return id
 }

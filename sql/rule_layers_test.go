@@ -15,11 +15,11 @@ import (
 func TestKeysAndChecksHoldWithoutGuardsAndFunctions(t *testing.T) {
 	k := newKit(t)
 	k.shop()
-	task := k.submit("shop/diamond", object{"key": "one"})
-	k.claimOne(queue)
-	k.exec("insert into pawl.held_steps (task_id, step, queue, attempt, held_at) values ($1, 'd', 'work_queue', 1, now())", task)
-	k.exec("insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until) values ('e', '1', $1, 'a', 1, 1, 'x', 'y', now(), now())", task)
-	k.exec("insert into pawl.step_identities (scope, key, task_id, step, status) values ('s', 'k', $1, 'a', 'running')", task)
+	task := k.Submit("shop/diamond", object{"key": "one"})
+	k.ClaimOne(queue)
+	k.Exec("insert into pawl.held_steps (task_id, step, queue, attempt, held_at) values ($1, 'd', 'work_queue', 1, now())", task)
+	k.Exec("insert into pawl.entity_claims (entity, entity_id, task_id, step, attempt, version, revert_to, on_success, claimed_at, lease_until) values ('e', '1', $1, 'a', 1, 1, 'x', 'y', now(), now())", task)
+	k.Exec("insert into pawl.step_identities (scope, key, task_id, step, status) values ('s', 'k', $1, 'a', 'running')", task)
 	k.bypassGuards()
 	for _, table := range []string{"tasks", "steps", "task_identities", "held_steps", "entity_claims", "step_identities", "queues",
 		"template_steps", "template_edges", "engine_settings"} {
@@ -51,12 +51,12 @@ func TestCompareAndSwapLetsOneThroughWithoutGuards(t *testing.T) {
 	k.bypassGuards()
 	k.shop()
 	setting(k, "direct = false")
-	k.submit("shop/diamond")
-	k.complete(queue, k.claimOne(queue))
-	k.exec("insert into pgmq.q_orchestration_step_results (vt, message) select clock_timestamp(), message from pgmq.q_orchestration_step_results, generate_series(1, 7)")
+	k.Submit("shop/diamond")
+	k.Finish(queue, k.ClaimOne(queue))
+	k.Exec("insert into pgmq.q_orchestration_step_results (vt, message) select clock_timestamp(), message from pgmq.q_orchestration_step_results, generate_series(1, 7)")
 	var everybody sync.WaitGroup
 	for _, id := range k.ids("orchestration_step_results") {
-		everybody.Go(func() { k.exec("select pawl.apply_step_results(array[$1::bigint], 'p')", id) })
+		everybody.Go(func() { k.Exec("select pawl.apply_step_results(array[$1::bigint], 'p')", id) })
 	}
 	everybody.Wait()
 	require.Equal(t, object{"a": "1", "revision": "3"}, k.object(`select jsonb_build_object('a', count(*)::text, 'revision', max(revision)::text)
@@ -71,16 +71,16 @@ func TestCompareAndSwapLetsOneThroughWithoutGuards(t *testing.T) {
 func TestGuardsRefuseEveryIllegalPairWithoutChecksAndFunctions(t *testing.T) {
 	k := newKit(t)
 	k.shop()
-	task := k.submit("shop/diamond")
+	task := k.Submit("shop/diamond")
 	k.bypassChecks()
 	legal := map[string]workflow.Transition{}
 	for _, l := range workflow.LegalTransitions() {
 		legal[fmt.Sprint(l.Entity, " ", l.From, " ", l.To)] = l
 	}
 	try := func(entity, table, from, to string) {
-		k.exec("set local session_replication_role = replica")
-		k.exec(fmt.Sprintf("update pawl.%s set state = $2::text::pawl.%s_state, revision = 5 where task_id = $1", table, entity), task, from)
-		k.exec("set local session_replication_role = origin")
+		k.Exec("set local session_replication_role = replica")
+		k.Exec(fmt.Sprintf("update pawl.%s set state = $2::text::pawl.%s_state, revision = 5 where task_id = $1", table, entity), task, from)
+		k.Exec("set local session_replication_role = origin")
 		l, ok := legal[fmt.Sprint(entity, " ", from, " ", to)]
 		hops := max(l.Hops, 1)
 		move := fmt.Sprintf("update pawl.%s set state = '%s', revision = revision + %%d where task_id = '%s'", table, to, task)
@@ -95,10 +95,10 @@ func TestGuardsRefuseEveryIllegalPairWithoutChecksAndFunctions(t *testing.T) {
 		k.refused("PW001", fmt.Sprintf(move, hops+1)) // a revision left out
 		if l.OperatorOnly {
 			k.refused("PW001", fmt.Sprintf(move, hops))
-			k.exec("select set_config('pawl.actor', 'ann', true)")
+			k.Exec("select set_config('pawl.actor', 'ann', true)")
 		}
 		require.NoError(k, k.attempt(calling(fmt.Sprintf(move, hops))), "%s %s → %s", entity, from, to)
-		k.exec("select set_config('pawl.actor', '', true)")
+		k.Exec("select set_config('pawl.actor', '', true)")
 	}
 	for _, from := range workflow.TaskStates() {
 		for _, to := range workflow.TaskStates() {
@@ -119,36 +119,36 @@ func TestFunctionsFilterByStateWithoutGuardsAndChecks(t *testing.T) {
 	k.bypassGuards()
 	k.bypassChecks()
 	k.shop()
-	send := func(queue string, body object) { k.exec("select pgmq.send($1, $2::jsonb)", queue, body) }
+	send := func(queue string, body object) { k.Exec("select pgmq.send($1, $2::jsonb)", queue, body) }
 	id := uuid.New()
 	request := object{"request_id": id.String(), "key": "one"}
-	require.Equal(t, "created", k.request("shop/diamond", request)["outcome"])
+	require.Equal(t, "created", k.Request("shop/diamond", request)["outcome"])
 	unchanged := func(why string, act func()) {
 		before := k.content()
 		act()
-		k.rest()
+		k.Rest()
 		require.Equal(t, before, k.content(), why)
 	}
-	unchanged("the request again", func() { k.request("shop/diamond", request) })
-	unchanged("the key again", func() { k.request("shop/diamond", object{"key": "one"}) })
-	d := k.claimOne(queue)
-	unchanged("a claim of what is claimed", func() { require.Empty(t, k.claim(queue)) })
+	unchanged("the request again", func() { k.Request("shop/diamond", request) })
+	unchanged("the key again", func() { k.Request("shop/diamond", object{"key": "one"}) })
+	d := k.ClaimOne(queue)
+	unchanged("a claim of what is claimed", func() { require.Empty(t, k.Claim(queue)) })
 	result := object{"task_id": id, "step": "a", "status": "complete", "result": 1}
 	unchanged("a result of an older attempt", func() { send("orchestration_step_results", merged(result, object{"attempt": 0})) })
 	unchanged("another look at a task that has all it needs", func() { send("orchestration_step_enqueues", object{"task_id": id, "reason": "x"}) })
 	unchanged("a finalizer that comes too soon", func() { send("orchestration_task_finalizations", object{"task_id": id, "reason": "x"}) })
-	unchanged("the clock", func() { k.tick() })
+	unchanged("the clock", func() { k.Tick() })
 	unchanged("the gate", func() { k.release() })
-	k.complete(queue, d)
-	unchanged("a report again", func() { require.False(t, k.report(queue, d, object{"status": "complete"})) })
+	k.Finish(queue, d)
+	unchanged("a report again", func() { require.False(t, k.Report(queue, d, object{"status": "complete"})) })
 	unchanged("its result again", func() { send("orchestration_step_results", merged(result, object{"attempt": 1})) })
 	unchanged("its failure after its success", func() {
 		send("orchestration_step_results", merged(result, object{"attempt": 1, "status": "failed", "error": object{"type": "late"}}))
 	})
 	k.work(queue)
-	require.Equal(t, "complete", k.state(id))
+	require.Equal(t, "complete", k.State(id))
 	unchanged("a result after the end", func() { send("orchestration_step_results", merged(result, object{"step": "d", "attempt": 1})) })
 	unchanged("a finalizer after the end", func() { send("orchestration_task_finalizations", object{"task_id": id, "reason": "x"}) })
 	unchanged("another look after the end", func() { send("orchestration_step_enqueues", object{"task_id": id, "reason": "x"}) })
-	unchanged("the request after the end", func() { k.request("shop/diamond", request) })
+	unchanged("the request after the end", func() { k.Request("shop/diamond", request) })
 }

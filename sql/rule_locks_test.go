@@ -17,26 +17,26 @@ import (
 func TestWhoLooksForWorkWaitsForNobody(t *testing.T) {
 	k := newCommittingKit(t)
 	k.shop()
-	k.template("shop/old", object{"retention_ms": 0}, step("a", object{"queue": "old_queue"}))
-	k.template("shop/gated", nil, step("a", object{"queue": "gated_queue"}))
-	k.submit("shop/old", object{"key": "old"})
+	k.Template("shop/old", object{"retention_ms": 0}, step("a", object{"queue": "old_queue"}))
+	k.Template("shop/gated", nil, step("a", object{"queue": "gated_queue"}))
+	k.Submit("shop/old", object{"key": "old"})
 	k.work("old_queue")
 	k.configure("gated_queue", object{"max_concurrency": 1})
-	k.submit("shop/gated")
-	k.submit("shop/flaky")
-	require.True(k, k.report(queue, k.claimOne(queue), object{"status": "failed", "error": object{"type": "boom", "retry_after": 0}}))
-	k.submit("shop/diamond")
-	held := k.claimOne(queue)
-	k.submit("shop/diamond") // to be claimed
-	k.exec("select pgmq.send('orchestration_step_results', '{}')")
+	k.Submit("shop/gated")
+	k.Submit("shop/flaky")
+	require.True(k, k.Report(queue, k.ClaimOne(queue), object{"status": "failed", "error": object{"type": "boom", "retry_after": 0}}))
+	k.Submit("shop/diamond")
+	held := k.ClaimOne(queue)
+	k.Submit("shop/diamond") // to be claimed
+	k.Exec("select pgmq.send('orchestration_step_results', '{}')")
 
 	stranger := k.begin()
 	for _, table := range []string{"pawl.tasks", "pawl.steps", "pawl.held_steps", "pawl.queues", "pawl.task_identities", "pawl.absorbed",
 		"pawl.dead_letters", "pgmq.q_work_queue", "pgmq.q_orchestration_step_results", "pgmq.q_orchestration_step_enqueues"} {
-		stranger.exec("select from " + table + " for update")
+		stranger.Exec("select from " + table + " for update")
 	}
 	mine := k.begin()
-	mine.exec("set local lock_timeout = '10s'")
+	mine.Exec("set local lock_timeout = '10s'")
 	for _, look := range []string{
 		"select pawl.claim_steps('work_queue', 10, 'w')",
 		"select pawl_queues.read_work_queue(10, 1000, 100000)",
@@ -45,19 +45,19 @@ func TestWhoLooksForWorkWaitsForNobody(t *testing.T) {
 		"select pawl.reconcile('p', 100, '0')", "select pawl.get_next_ready_tasks(10)", "select pawl.revert_stale_claims('billing', 'j')",
 		"select pawl.stuck_tasks()",
 	} {
-		mine.exec(look)
+		mine.Exec(look)
 	}
 	mine.commit()
 	stranger.commit()
 
 	// Who reports, beats or hands back takes no task's row.
 	stranger = k.begin()
-	stranger.exec("select from pawl.tasks for update")
+	stranger.Exec("select from pawl.tasks for update")
 	mine = k.begin()
-	mine.exec("set local lock_timeout = '10s'")
-	mine.exec("select pawl.extend_leases('work_queue', $1)", leases(held))
-	mine.exec("select pawl.release_steps('work_queue', $1)", leases(held))
-	mine.exec("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("complete", held))
+	mine.Exec("set local lock_timeout = '10s'")
+	mine.Exec("select pawl.extend_leases('work_queue', $1)", leases(held))
+	mine.Exec("select pawl.release_steps('work_queue', $1)", leases(held))
+	mine.Exec("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("complete", held))
 	mine.commit()
 	stranger.commit()
 }

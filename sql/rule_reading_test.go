@@ -16,8 +16,8 @@ func reported(k *kit) {
 	k.Helper()
 	k.shop()
 	setting(k, "direct = false")
-	k.submit("shop/diamond")
-	k.complete(queue, k.claimOne(queue))
+	k.Submit("shop/diamond")
+	k.Finish(queue, k.ClaimOne(queue))
 }
 
 // R2: reading commits by itself, so that a delivery counts even when working on it dies.
@@ -28,11 +28,11 @@ func TestADeliveryCountsWhenItsProcessingDies(t *testing.T) {
 		require.Equal(t, []string{seen}, list[string](k, readResults))
 		require.Empty(t, list[string](k, readResults), "invisible to others")
 		dying := k.begin()
-		dying.exec("select pawl.apply_step_results(array[1::bigint], 'dying')")
-		require.NoError(t, dying.db.(pgx.Tx).Rollback(t.Context()))
-		k.expire("orchestration_step_results")
+		dying.Exec("select pawl.apply_step_results(array[1::bigint], 'dying')")
+		require.NoError(t, dying.DB.(pgx.Tx).Rollback(t.Context()))
+		k.Expire("orchestration_step_results")
 	}
-	k.exec("select pawl.apply_step_results(array[1::bigint], 'next')")
+	k.Exec("select pawl.apply_step_results(array[1::bigint], 'next')")
 	require.Equal(t, 2, get[int](k, "select count(*)::int from pgmq.q_work_queue"))
 }
 
@@ -48,24 +48,24 @@ func TestARedeliveryWhileItsBatchRunsDoesNothingTwice(t *testing.T) {
 			k := newCommittingKit(t)
 			reported(k)
 			require.Equal(t, []string{"1:1"}, list[string](k, readResults), "by the slow one")
-			k.expire("orchestration_step_results") // before it begins
+			k.Expire("orchestration_step_results") // before it begins
 			require.Equal(t, []string{"1:2"}, list[string](k, readResults), "by the other")
-			k.expire("orchestration_step_results")
+			k.Expire("orchestration_step_results")
 			slow, other := k.begin(), k.begin()
-			slow.exec("select pawl.apply_step_results(array[1::bigint], 'slow')")
+			slow.Exec("select pawl.apply_step_results(array[1::bigint], 'slow')")
 			require.Empty(t, list[string](k, readResults), "a third finds it taken, and does not wait")
 			pid := other.pid()
 			taken := make(chan int, 1)
 			go func() {
 				var n int
-				_ = other.db.(pgx.Tx).QueryRow(t.Context(), "select pawl.apply_step_results(array[1::bigint], 'other')").Scan(&n)
+				_ = other.DB.(pgx.Tx).QueryRow(t.Context(), "select pawl.apply_step_results(array[1::bigint], 'other')").Scan(&n)
 				taken <- n
 			}()
 			k.untilWaiting(pid)
 			if c.commit {
 				slow.commit()
 			} else {
-				require.NoError(t, slow.db.(pgx.Tx).Rollback(t.Context()))
+				require.NoError(t, slow.DB.(pgx.Tx).Rollback(t.Context()))
 			}
 			require.Equal(t, c.taken, <-taken)
 			other.commit()
@@ -80,10 +80,10 @@ func TestARedeliveryWhileItsBatchRunsDoesNothingTwice(t *testing.T) {
 // R13: a read is so many messages and so many bytes; one that is larger than that comes alone.
 func TestAReadIsBoundedInMessagesAndBytes(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
+	k.Template("shop/one", nil, step("a"))
 	for _, q := range []string{"work_queue", "orchestration_task_requests", "orchestration_step_results", "orchestration_step_enqueues",
 		"orchestration_task_finalizations"} {
-		k.exec("select pgmq.send($1, jsonb_build_object('n', n, 'text', (select string_agg(md5(random()::text), '') from generate_series(1, 30)))) from generate_series(1, 10) n", q)
+		k.Exec("select pgmq.send($1, jsonb_build_object('n', n, 'text', (select string_agg(md5(random()::text), '') from generate_series(1, 30)))) from generate_series(1, 10) n", q)
 		size := get[int](k, "select min(pg_column_size(message)) from pgmq.q_"+q)
 		read := func(messages, bytes int) int {
 			return len(list[int64](k, "select msg_id from unnest(pawl_queues.read_"+q+"($1, 0, $2))", messages, bytes))
@@ -93,9 +93,9 @@ func TestAReadIsBoundedInMessagesAndBytes(t *testing.T) {
 		require.Equal(t, 1, read(100, 1), q)
 		require.Equal(t, 10, read(100, 1<<20), q)
 	}
-	k.exec("delete from pgmq.q_work_queue")
+	k.Exec("delete from pgmq.q_work_queue")
 	for range 3 {
-		k.submit("shop/one", object{"input": strings.Repeat("x", 3000)})
+		k.Submit("shop/one", object{"input": strings.Repeat("x", 3000)})
 	}
 	require.Len(t, get[[]object](k, `select pawl.claim_steps('work_queue', 100, 'w', '{"max_bytes": 1}')`), 1)
 	require.Len(t, get[[]object](k, `select pawl.claim_steps('work_queue', 1, 'w')`), 1)
@@ -114,20 +114,20 @@ func TestATransactionEnqueuesNoMoreThanItsBound(t *testing.T) {
 			if way == "released" {
 				k.configure(queue, object{"max_concurrency": 1000})
 			}
-			k.template("shop/wide", object{"on_failure": "finish"}, steps...)
-			task := k.submit("shop/wide")
-			k.rest()
+			k.Template("shop/wide", object{"on_failure": "finish"}, steps...)
+			task := k.Submit("shop/wide")
+			k.Rest()
 			for way == "released" && k.release() > 0 {
-				k.rest()
+				k.Rest()
 			}
 			if way == "retried" {
-				for _, d := range k.claim(queue) {
+				for _, d := range k.Claim(queue) {
 					k.fail(queue, d)
 				}
-				k.exec("select pawl.retry_task($1, null, 'ann', 'r')", task)
-				k.rest()
+				k.Exec("select pawl.retry_task($1, null, 'ann', 'r')", task)
+				k.Rest()
 			}
-			require.Len(t, k.claim(queue), 25)
+			require.Len(t, k.Claim(queue), 25)
 			if way != "released" { // the gate has its own bound, 1,000 for each look
 				require.LessOrEqual(t, get[int](k, "select max(n)::int from (select count(*) as n from pawl.audit where step is not null and to_state = 'enqueued' group by xid) x"), 7)
 			}
@@ -139,12 +139,12 @@ func TestATransactionEnqueuesNoMoreThanItsBound(t *testing.T) {
 // R13: what is larger than the limit is refused where it enters.
 func TestAReportOverTheLimitIsRefused(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
-	k.submit("shop/one")
-	d := k.claimOne(queue)
+	k.Template("shop/one", nil, step("a"))
+	k.Submit("shop/one")
+	d := k.ClaimOne(queue)
 	report := []object{{"msg_id": d.ID, "read_ct": d.ReadCount, "status": "complete", "result": strings.Repeat("x", 1<<20)}}
 	require.Contains(t, k.refused("PW016", "select pawl.report_steps('work_queue', $1, 'w')", report).Hint, "1 MiB")
-	k.complete(queue, d)
+	k.Finish(queue, d)
 }
 
 // R13: the bound holds over a batch of requests, and of pieces of large tasks, not only for each of them.
@@ -156,7 +156,7 @@ func TestABatchMakesNoMoreStepsThanItsBound(t *testing.T) {
 		for i := range n {
 			steps = append(steps, step(fmt.Sprintf("s%d", i)))
 		}
-		return k.template(name, nil, steps...)
+		return k.Template(name, nil, steps...)
 	}
 	small, large := wide("shop/small", 3), wide("shop/large", 8)
 	var wanted []object
@@ -184,13 +184,13 @@ func TestABatchMakesNoMoreStepsThanItsBound(t *testing.T) {
 	}
 	require.Equal(t, []int{3, 3, 1}, taken, "3 + 3 + 1 steps, then 3 + 1 + 1, then 3: large tasks are built later")
 	for built := get[int](k, "select count(*)::int from pawl.steps"); built < 36; {
-		k.exec("select pawl.process_step_enqueues(array(select msg_id from pgmq.q_orchestration_step_enqueues), 'p')")
+		k.Exec("select pawl.process_step_enqueues(array(select msg_id from pgmq.q_orchestration_step_enqueues), 'p')")
 		now := get[int](k, "select count(*)::int from pawl.steps")
 		require.Greater(t, now, built)
 		require.LessOrEqual(t, now-built, 7)
 		built = now
 	}
-	k.rest()
+	k.Rest()
 	require.Equal(t, 36, get[int](k, "select count(*)::int from pawl.steps"))
 	k.sound()
 }

@@ -20,7 +20,7 @@ func TestEveryOperationMayBeRepeatedBlindly(t *testing.T) {
 			k := newKit(t)
 			k.shop()
 			c := o.prepare(k)
-			lost, err := k.db.Begin(t.Context())
+			lost, err := k.DB.Begin(t.Context())
 			require.NoError(t, err)
 			_, err = lost.Exec(t.Context(), c.sql, c.args...)
 			require.NoError(t, err)
@@ -44,8 +44,8 @@ func TestEveryOperationMayBeRepeatedBlindly(t *testing.T) {
 func repeatable() []operation {
 	held := func(sql string) func(k *kit) call {
 		return func(k *kit) call {
-			k.submit("shop/diamond")
-			return calling(sql, leases(k.claim(queue)...))
+			k.Submit("shop/diamond")
+			return calling(sql, leases(k.Claim(queue)...))
 		}
 	}
 	plain := func(sql string, args ...any) func(*kit) call { return func(*kit) call { return calling(sql, args...) } }
@@ -55,7 +55,7 @@ func repeatable() []operation {
 		{"register the same template", plain(`select pawl.register_template((select definition from pawl.templates where name = 'one'))`)},
 		{"install a queue", plain("select pawl.install_queue('shop_queue')")},
 		{"resume", func(k *kit) call {
-			k.exec("select pawl.pause_queue('work_queue', 'ann', 'r')")
+			k.Exec("select pawl.pause_queue('work_queue', 'ann', 'r')")
 			return calling("select pawl.resume_queue('work_queue', 'ann', 'r')")
 		}},
 		{"beat", plain("select pawl.beat_processor($1, 'worker', 'here', 1, '1'), pawl.stop_processor($1)", uuid.New())},
@@ -63,13 +63,13 @@ func repeatable() []operation {
 		{"janitor", plain("select pawl.revert_stale_claims('billing', 'j')")},
 		{"reconcile", plain("select pawl.reconcile('p')")},
 		{"sweep", func(k *kit) call {
-			k.template("shop/short", object{"retention_ms": 0}, step("a"))
-			k.submit("shop/short")
+			k.Template("shop/short", object{"retention_ms": 0}, step("a"))
+			k.Submit("shop/short")
 			k.work(queue)
 			return calling("select pawl.sweep(10, 'p')")
 		}},
 		{"register an entity", func(k *kit) call {
-			k.exec("create table invoices (number text primary key, status text not null, version int not null default 1)")
+			k.Exec("create table invoices (number text primary key, status text not null, version int not null default 1)")
 			return calling("select pawl.register_entity('invoice', $1, 'ann', 'r')", entity(nil))
 		}},
 	}
@@ -80,16 +80,16 @@ func TestARequestWhoseCommitWasLostIsSentAgain(t *testing.T) {
 	k := newCommittingKit(t)
 	k.shop()
 	for n, fields := range []object{{"request_id": uuid.NewString()}, {"request_id": uuid.NewString(), "key": "k"}, {"key": "only"}} {
-		first := k.request("shop/one", fields)
+		first := k.Request("shop/one", fields)
 		require.Equal(t, "created", first["outcome"])
-		again := k.request("shop/one", fields)
+		again := k.Request("shop/one", fields)
 		require.Equal(t, first["task_id"], again["task_id"], "it meets its own task")
 		require.Equal(t, n+1, get[int](k, "select count(*)::int from pawl.tasks"))
 	}
-	other := k.request("shop/one", object{"request_id": uuid.NewString(), "key": "only", "input": object{"other": 1}})
+	other := k.Request("shop/one", object{"request_id": uuid.NewString(), "key": "only", "input": object{"other": 1}})
 	require.Equal(t, "TaskInputMismatch", other["error"].(object)["error"])
-	require.Equal(t, "created", k.request("shop/one", nil)["outcome"])
-	require.Equal(t, "created", k.request("shop/one", nil)["outcome"], "neither request_id nor key: two tasks, as documented")
+	require.Equal(t, "created", k.Request("shop/one", nil)["outcome"])
+	require.Equal(t, "created", k.Request("shop/one", nil)["outcome"], "neither request_id nor key: two tasks, as documented")
 }
 
 // R9: the answer to a COMMIT is lost, which may have been done or not.
@@ -101,15 +101,15 @@ func TestAnOperationWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 			apply := "select pawl.apply_step_results(array[1::bigint], 'p')"
 			cut := k.begin()
 			pid := cut.pid()
-			cut.exec(apply)
+			cut.Exec(apply)
 			if done {
 				cut.commit()
 			} else {
-				k.exec("select pg_terminate_backend($1)", pid)
-				require.Error(t, cut.db.(pgx.Tx).Commit(t.Context()))
+				k.Exec("select pg_terminate_backend($1)", pid)
+				require.Error(t, cut.DB.(pgx.Tx).Commit(t.Context()))
 			}
-			k.exec(apply)
-			k.exec(apply)
+			k.Exec(apply)
+			k.Exec(apply)
 			require.Equal(t, map[string]string{"a": "complete", "b": "enqueued", "c": "enqueued", "d": "pending"},
 				k.steps(get[uuid.UUID](k, "select task_id from pawl.tasks")))
 			require.Equal(t, 2, get[int](k, "select count(*)::int from pgmq.q_work_queue"))

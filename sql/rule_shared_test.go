@@ -53,7 +53,7 @@ func TestWorkIsSharedOutWithoutOverlap(t *testing.T) {
 	k := newCommittingKit(t)
 	k.shop()
 	for range 100 {
-		k.submit("shop/flaky")
+		k.Submit("shop/flaky")
 	}
 	var mu sync.Mutex
 	var claimed []delivery
@@ -80,8 +80,8 @@ func TestWorkIsSharedOutWithoutOverlap(t *testing.T) {
 	require.Len(t, claimed, 100)
 	require.Len(t, seen, 100, "no step twice")
 
-	k.exec("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("failed", claimed...))
-	k.later(time.Hour)
+	k.Exec("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("failed", claimed...))
+	k.Later(time.Hour)
 	var fired int
 	require.Eventually(t, func() bool { // one passes over what another holds, and comes again
 		for _, answer := range together[object](k, 4, "select pawl.fire_due(10, 'clock')") {
@@ -100,22 +100,22 @@ func TestAnyProcessorGoesOnAndIsWrittenDown(t *testing.T) {
 	k := newCommittingKit(t)
 	k.shop()
 	setting(k, "staged = true")
-	task := k.submit("shop/one")
+	task := k.Submit("shop/one")
 	dead := "00000000-0000-0000-0000-00000000dead"
-	k.exec("select pawl.beat_processor($1, 'orchestrator', 'gone', 1, '1')", dead)
-	k.exec("update pawl.processors set heartbeat_at = now() - interval '1 day'")
+	k.Exec("select pawl.beat_processor($1, 'orchestrator', 'gone', 1, '1')", dead)
+	k.Exec("update pawl.processors set heartbeat_at = now() - interval '1 day'")
 	for i, c := range []struct{ queue, function string }{
 		{"step_enqueues", "process_step_enqueues"}, {"step_results", "apply_step_results"}, {"task_finalizations", "finalize_tasks"},
 	} {
 		if c.queue == "step_results" {
-			k.complete(queue, k.claimOne(queue))
+			k.Finish(queue, k.ClaimOne(queue))
 		}
 		dying := k.begin()
-		dying.exec("select pawl."+c.function+"($1, $2)", k.ids("orchestration_"+c.queue), dead)
-		k.exec("select pg_terminate_backend($1)", dying.pid())
-		k.exec("select pawl."+c.function+"($1, $2)", k.ids("orchestration_"+c.queue), fmt.Sprint("next ", i))
+		dying.Exec("select pawl."+c.function+"($1, $2)", k.ids("orchestration_"+c.queue), dead)
+		k.Exec("select pg_terminate_backend($1)", dying.pid())
+		k.Exec("select pawl."+c.function+"($1, $2)", k.ids("orchestration_"+c.queue), fmt.Sprint("next ", i))
 	}
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 	require.ElementsMatch(t, []string{"kit", "next 0", "worker-1", "next 1", "next 2"}, list[string](k,
 		"select distinct processor from pawl.audit where task_id = $1", task))
 	k.sound()
@@ -125,10 +125,10 @@ func TestAnyProcessorGoesOnAndIsWrittenDown(t *testing.T) {
 func TestATaskIsCreatedWholeOrNotAtAll(t *testing.T) {
 	k := newKit(t)
 	k.shop()
-	k.exec(`create function refuse_d() returns trigger language plpgsql as $$ begin
+	k.Exec(`create function refuse_d() returns trigger language plpgsql as $$ begin
 		if new.step = 'd' then raise exception 'no'; end if; return new; end $$`)
-	k.exec("create trigger refuse_d before insert on pawl.steps for each row execute function refuse_d()")
-	k.exec(`select pgmq.send('orchestration_task_requests', '{"template": "shop/diamond", "input": {}, "key": "one"}')`)
+	k.Exec("create trigger refuse_d before insert on pawl.steps for each row execute function refuse_d()")
+	k.Exec(`select pgmq.send('orchestration_task_requests', '{"template": "shop/diamond", "input": {}, "key": "one"}')`)
 	before := k.content()
 	k.refused("P0001", `select pawl.process_task_requests(jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'template_id',
 		(select template_id from pawl.templates where name = 'diamond'))), 'p')`, k.ids("orchestration_task_requests")[0])

@@ -18,15 +18,15 @@ func TestStateMessagesAndTheirCauseCommitTogether(t *testing.T) {
 			before := k.content()
 
 			undone := k.begin()
-			undone.exec(c.sql, c.args...)
+			undone.Exec(c.sql, c.args...)
 			require.Equal(t, before, k.content(), "not committed: nobody sees anything")
-			require.NoError(t, undone.db.(pgx.Tx).Rollback(t.Context()))
+			require.NoError(t, undone.DB.(pgx.Tx).Rollback(t.Context()))
 			require.Equal(t, before, k.content(), "rolled back: nothing has happened")
 
 			done := k.begin()
 			xid := get[string](done, "select pg_current_xact_id()::text")
 			audited := get[int](k, "select count(*)::int from pawl.audit")
-			done.exec(c.sql, c.args...)
+			done.Exec(c.sql, c.args...)
 			seen := done.content()
 			require.NotEqual(t, before, seen)
 			done.commit()
@@ -40,8 +40,8 @@ func TestStateMessagesAndTheirCauseCommitTogether(t *testing.T) {
 // failing makes every statement that writes to the engine's tables or queues count, and the chosen one raise.
 func (k *kit) failing() {
 	k.Helper()
-	k.exec("create sequence written")
-	k.exec(`create function fail_at() returns trigger language plpgsql security definer as $$
+	k.Exec("create sequence written")
+	k.Exec(`create function fail_at() returns trigger language plpgsql security definer as $$
 		begin
 			if nextval('public.written') = current_setting('failing.at')::bigint then
 				raise exception 'seeded in %', tg_table_name using errcode = current_setting('failing.code');
@@ -50,7 +50,7 @@ func (k *kit) failing() {
 		end $$`)
 	for _, table := range list[string](k, `select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and (n.nspname = 'pawl' or n.nspname = 'pgmq' and c.relname like 'q\_%')`) {
-		k.exec("create trigger zz_fail after insert or update or delete on " + table + " for each statement execute function fail_at()")
+		k.Exec("create trigger zz_fail after insert or update or delete on " + table + " for each statement execute function fail_at()")
 	}
 	k.fails(0, "57014")
 }
@@ -58,14 +58,14 @@ func (k *kit) failing() {
 // fails sets which writing statement raises what from now on; 0 is none.
 func (k *kit) fails(at int, code string) {
 	k.Helper()
-	k.exec("select setval('public.written', 1, false), set_config('failing.at', $1, false), set_config('failing.code', $2, false)",
+	k.Exec("select setval('public.written', 1, false), set_config('failing.at', $1, false), set_config('failing.code', $2, false)",
 		fmt.Sprint(at), code)
 }
 
 // attempt runs a call in a sub-transaction, which is kept if it succeeds.
 func (k *kit) attempt(c call) error {
 	k.Helper()
-	tx, err := k.db.Begin(k.Context())
+	tx, err := k.DB.Begin(k.Context())
 	require.NoError(k, err)
 	if _, err := tx.Exec(k.Context(), c.sql, c.args...); err != nil {
 		require.NoError(k, tx.Rollback(k.Context()))
@@ -119,7 +119,7 @@ func TestAnErrorThatIsCaughtLeavesNoHalf(t *testing.T) {
 			k.failing()
 			for at := 1; ; at++ {
 				require.Less(t, at, 200)
-				again, err := k.db.Begin(t.Context())
+				again, err := k.DB.Begin(t.Context())
 				require.NoError(t, err)
 				k.fails(at, "53200")
 				_ = k.attempt(c)
@@ -139,10 +139,10 @@ func TestAnErrorThatIsCaughtLeavesNoHalf(t *testing.T) {
 func (k *kit) finish() {
 	k.Helper()
 	for range 20 {
-		k.expire(queue)
-		k.rest()
-		k.complete(queue, k.claim(queue)...)
-		k.tick()
+		k.Expire(queue)
+		k.Rest()
+		k.Finish(queue, k.Claim(queue)...)
+		k.Tick()
 		if get[bool](k, "select not exists (select from pawl.tasks where finalized_at is null)") {
 			require.Empty(k, list[string](k, "select state::text from pawl.tasks where state <> 'complete'"))
 			k.sound()

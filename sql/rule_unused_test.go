@@ -12,16 +12,16 @@ import (
 // within its page.
 func TestWhatIsNotUsedCostsNoRow(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	k.template("shop/chain", nil, step("a"), step("b: a"), step("c: b"))
-	k.exec("select pg_stat_reset()")
+	k.Template("shop/diamond", nil, diamond()...)
+	k.Template("shop/chain", nil, step("a"), step("b: a"), step("c: b"))
+	k.Exec("select pg_stat_reset()")
 	var everybody sync.WaitGroup
 	for range 3 {
 		everybody.Go(func() {
 			for range 40 {
-				k.submit("shop/diamond")
-				k.submit("shop/chain")
-				k.complete(queue, k.claim(queue)...)
+				k.Submit("shop/diamond")
+				k.Submit("shop/chain")
+				k.Finish(queue, k.Claim(queue)...)
 			}
 		})
 	}
@@ -36,7 +36,7 @@ func TestWhatIsNotUsedCostsNoRow(t *testing.T) {
 	var used map[string]use
 	require.Eventually(t, func() bool { // servers tell of their work a little later
 		used = map[string]use{}
-		k.exec("select pg_stat_force_next_flush()")
+		k.Exec("select pg_stat_force_next_flush()")
 		for _, o := range list[object](k, `select to_jsonb(s) from (select schemaname || '.' || relname as name, n_tup_ins as ins, n_tup_upd as upd,
 			n_tup_hot_upd as hot, n_tup_del as del from pg_stat_user_tables) s`) {
 			n := func(field string) int { return int(o[field].(float64)) }
@@ -62,7 +62,7 @@ func TestWhatIsNotUsedCostsNoRow(t *testing.T) {
 // R12: no index and no predicate of one names what every transition changes.
 func TestNoIndexNamesAState(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/one", nil, step("a"))
+	k.Template("shop/one", nil, step("a"))
 	require.Empty(t, list[string](k, `select indexrelid::regclass::text from pg_index
 		where indrelid in ('pawl.tasks'::regclass, 'pawl.steps'::regclass)
 			and pg_get_indexdef(indexrelid) ~ '\m(state|revision|state_since|worker|deliveries|needs_open|open_count|active_count)\M'`))
@@ -75,19 +75,19 @@ func TestNoIndexNamesAState(t *testing.T) {
 // R12: a task without a key locks no identity, one without a gate no queue.
 func TestWhatIsNotUsedIsNotLocked(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("shop/diamond", nil, diamond()...)
-	k.submit("shop/diamond", object{"key": "one"}) // so that there are rows to be locked
+	k.Template("shop/diamond", nil, diamond()...)
+	k.Submit("shop/diamond", object{"key": "one"}) // so that there are rows to be locked
 	stranger, mine := k.begin(), k.begin()
-	stranger.exec("lock pawl.task_identities, pawl.step_identities, pawl.held_steps, pawl.entity_claims in share row exclusive mode")
-	stranger.exec("select from pawl.queues for update")
-	mine.exec("set local lock_timeout = '10s'")
-	task := mine.submit("shop/diamond")
+	stranger.Exec("lock pawl.task_identities, pawl.step_identities, pawl.held_steps, pawl.entity_claims in share row exclusive mode")
+	stranger.Exec("select from pawl.queues for update")
+	mine.Exec("set local lock_timeout = '10s'")
+	task := mine.Submit("shop/diamond")
 	for range 3 {
-		for _, d := range mine.claim(queue) {
+		for _, d := range mine.Claim(queue) {
 			if d.Task == task {
-				mine.complete(queue, d)
+				mine.Finish(queue, d)
 			}
 		}
 	}
-	require.Equal(t, "complete", mine.state(task))
+	require.Equal(t, "complete", mine.State(task))
 }

@@ -12,7 +12,7 @@ import (
 
 // keyed makes the template shop/render, whose only step before its last holds a key of the input.
 func keyed(k *kit) {
-	k.template("shop/render", object{}, step("fetch", object{"key": "${input.url}", "handler": "do.fetch"}), step("show: fetch"))
+	k.Template("shop/render", object{}, step("fetch", object{"key": "${input.url}", "handler": "do.fetch"}), step("show: fetch"))
 }
 
 func (k *kit) result(task uuid.UUID, name string) string {
@@ -42,30 +42,30 @@ func TestExpressionsTakeValuesOfTheInput(t *testing.T) {
 func TestStepWithHeldKeyAttachesToTheResult(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	first := k.submit("shop/render", object{"input": object{"url": "u1"}})
+	first := k.Submit("shop/render", object{"input": object{"url": "u1"}})
 	require.Equal(t, []string{"fetch", "show"}, k.work("work_queue"))
-	second := k.submit("shop/render", object{"input": object{"url": "u1"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u1"}})
 	require.Equal(t, "complete", k.steps(second)["fetch"])
 	require.Equal(t, k.result(first, "fetch"), k.result(second, "fetch"))
 	require.Contains(t, k.events(second), "fetch: attached")
-	other := k.submit("shop/render", object{"input": object{"url": "u2"}})
+	other := k.Submit("shop/render", object{"input": object{"url": "u2"}})
 	require.Equal(t, "enqueued", k.steps(other)["fetch"])
 	k.work("work_queue")
-	require.Equal(t, []string{"complete", "complete", "complete"}, []string{k.state(first), k.state(second), k.state(other)})
+	require.Equal(t, []string{"complete", "complete", "complete"}, []string{k.State(first), k.State(second), k.State(other)})
 	k.sound()
 }
 
 func TestStepsWithARunningKeyWaitForItsResult(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	first := k.submit("shop/render", object{"input": object{"url": "u"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
-	third := k.submit("shop/render", object{"input": object{"url": "u"}})
+	first := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	third := k.Submit("shop/render", object{"input": object{"url": "u"}})
 	require.Equal(t, "waiting", k.steps(second)["fetch"])
-	require.Equal(t, "waiting_for_dependencies", k.state(third))
+	require.Equal(t, "waiting_for_dependencies", k.State(third))
 	require.Equal(t, []string{"fetch", "show", "show", "show"}, k.work("work_queue"))
 	for _, task := range []uuid.UUID{first, second, third} {
-		require.Equal(t, "complete", k.state(task))
+		require.Equal(t, "complete", k.State(task))
 	}
 	require.Zero(t, get[int](k, "select count(*) from pawl.step_key_waiters"))
 	k.sound()
@@ -74,54 +74,54 @@ func TestStepsWithARunningKeyWaitForItsResult(t *testing.T) {
 func TestNextWaiterTakesTheKeyOfAFailedHolder(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	first := k.submit("shop/render", object{"input": object{"url": "u"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
-	third := k.submit("shop/render", object{"input": object{"url": "u"}})
-	k.fail("work_queue", k.claimOne("work_queue"))
-	k.rest()
-	require.Equal(t, "error", k.state(first))
+	first := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	third := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	k.fail("work_queue", k.ClaimOne("work_queue"))
+	k.Rest()
+	require.Equal(t, "error", k.State(first))
 	states := []string{k.steps(second)["fetch"], k.steps(third)["fetch"]}
 	require.ElementsMatch(t, []string{"enqueued", "waiting"}, states)
 	k.work("work_queue")
-	require.Equal(t, []string{"complete", "complete"}, []string{k.state(second), k.state(third)})
+	require.Equal(t, []string{"complete", "complete"}, []string{k.State(second), k.State(third)})
 	k.sound()
 }
 
 func TestHolderInBackOffKeepsItsKey(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	first := k.submit("shop/render", object{"input": object{"url": "u"}})
-	k.report("work_queue", k.claimOne("work_queue"), object{"status": "failed", "error": object{"type": "net"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
+	first := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	k.Report("work_queue", k.ClaimOne("work_queue"), object{"status": "failed", "error": object{"type": "net"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
 	require.Equal(t, []string{"waiting_for_retry", "waiting"}, []string{k.steps(first)["fetch"], k.steps(second)["fetch"]})
-	k.later(time.Hour)
-	k.tick()
+	k.Later(time.Hour)
+	k.Tick()
 	k.work("work_queue")
-	require.Equal(t, []string{"complete", "complete"}, []string{k.state(first), k.state(second)})
+	require.Equal(t, []string{"complete", "complete"}, []string{k.State(first), k.State(second)})
 }
 
 func TestCancelOfTheHolderFreesItsKey(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	first := k.submit("shop/render", object{"input": object{"url": "u"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
-	k.exec("select pawl.cancel_task($1, 'ann', 'wrong url')", first)
-	k.rest()
+	first := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	k.Exec("select pawl.cancel_task($1, 'ann', 'wrong url')", first)
+	k.Rest()
 	require.Equal(t, "enqueued", k.steps(second)["fetch"])
 	k.work("work_queue")
-	require.Equal(t, "complete", k.state(second))
+	require.Equal(t, "complete", k.State(second))
 	k.sound()
 }
 
 func TestFailFastFreesTheKeysOfWhatItCancels(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	k.template("shop/both", object{"on_failure": "fail_fast"}, step("bad", object{"queue": "bad_queue"}),
+	k.Template("shop/both", object{"on_failure": "fail_fast"}, step("bad", object{"queue": "bad_queue"}),
 		step("fetch", object{"key": "${input.url}", "handler": "do.fetch"}))
-	k.submit("shop/both", object{"input": object{"url": "u"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
-	k.fail("bad_queue", k.claimOne("bad_queue"))
-	k.rest()
+	k.Submit("shop/both", object{"input": object{"url": "u"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	k.fail("bad_queue", k.ClaimOne("bad_queue"))
+	k.Rest()
 	require.Equal(t, "enqueued", k.steps(second)["fetch"])
 	k.sound()
 }
@@ -129,37 +129,37 @@ func TestFailFastFreesTheKeysOfWhatItCancels(t *testing.T) {
 func TestDeadHolderIsFoundByTheReconciler(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	first := k.submit("shop/render", object{"input": object{"url": "u"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
+	first := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
 	require.Zero(t, get[int](k, "select pawl.reconcile_step_keys()"))
-	k.exec("set local session_replication_role = replica")
-	k.exec("delete from pawl.steps where task_id = $1", first)
-	k.exec("set local session_replication_role = origin")
+	k.Exec("set local session_replication_role = replica")
+	k.Exec("delete from pawl.steps where task_id = $1", first)
+	k.Exec("set local session_replication_role = origin")
 	require.Equal(t, 1, get[int](k, "select pawl.reconcile_step_keys()"))
-	k.rest()
+	k.Rest()
 	require.Equal(t, "enqueued", k.steps(second)["fetch"])
 }
 
 func TestKeyOfAStepEndsWithItsWindow(t *testing.T) {
 	k := newKit(t)
-	k.template("shop/brief", object{"identity": object{"dedup_window_ms": 60_000}},
+	k.Template("shop/brief", object{"identity": object{"dedup_window_ms": 60_000}},
 		step("fetch", object{"key": "${input.url}", "handler": "do.fetch"}))
-	k.submit("shop/brief", object{"input": object{"url": "u"}})
+	k.Submit("shop/brief", object{"input": object{"url": "u"}})
 	k.work("work_queue")
 	require.Zero(t, get[int](k, "select pawl.sweep_step_keys()"))
-	k.later(2 * time.Minute)
-	second := k.submit("shop/brief", object{"input": object{"url": "u"}})
+	k.Later(2 * time.Minute)
+	second := k.Submit("shop/brief", object{"input": object{"url": "u"}})
 	require.Equal(t, "enqueued", k.steps(second)["fetch"])
 	k.work("work_queue")
-	k.later(5 * time.Minute)
+	k.Later(5 * time.Minute)
 	require.Equal(t, 1, get[int](k, "select pawl.sweep_step_keys()"))
 }
 
 func TestStepWithoutAValueForItsKeyFails(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	task := k.submit("shop/render")
-	require.Equal(t, "error", k.state(task))
+	task := k.Submit("shop/render")
+	require.Equal(t, "error", k.State(task))
 	require.Equal(t, map[string]string{"fetch": "error", "show": "cancelled"}, k.steps(task))
 	require.Equal(t, "key_missing", get[string](k, "select error->>'type' from pawl.tasks where task_id = $1", task))
 	k.sound()
@@ -168,10 +168,10 @@ func TestStepWithoutAValueForItsKeyFails(t *testing.T) {
 func TestKeysInOneTaskFollowEachOther(t *testing.T) {
 	k := newKit(t)
 	same := object{"key": "${input.url}", "handler": "do.fetch"}
-	k.template("shop/chain", object{}, step("a", same), step("b: a", same), step("c", same), step("d: b c"))
-	task := k.submit("shop/chain", object{"input": object{"url": "u"}})
+	k.Template("shop/chain", object{}, step("a", same), step("b: a", same), step("c", same), step("d: b c"))
+	task := k.Submit("shop/chain", object{"input": object{"url": "u"}})
 	require.Equal(t, []string{"a", "d"}, k.work("work_queue"))
-	require.Equal(t, "complete", k.state(task))
+	require.Equal(t, "complete", k.State(task))
 	k.sound()
 }
 
@@ -210,15 +210,15 @@ func TestManyKeysAreTakenInPieces(t *testing.T) {
 	for i := range steps {
 		steps[i] = step(fmt.Sprintf("s%04d", i), object{"key": fmt.Sprintf("%d-${input.url}", i), "handler": "do.fetch"})
 	}
-	k.template("shop/many", object{}, steps...)
-	task := k.submit("shop/many", object{"input": object{"url": "u"}})
+	k.Template("shop/many", object{}, steps...)
+	task := k.Submit("shop/many", object{"input": object{"url": "u"}})
 	started := func() int {
 		return get[int](k, "select count(*) from pawl.steps where task_id = $1 and state = 'enqueued'", task)
 	}
 	for _, want := range []int{500, 600, 600} {
 		require.Equal(t, want, started())
-		k.expire("orchestration_step_enqueues")
-		k.rest()
+		k.Expire("orchestration_step_enqueues")
+		k.Rest()
 	}
 	k.sound()
 }
@@ -226,16 +226,16 @@ func TestManyKeysAreTakenInPieces(t *testing.T) {
 func TestKeysAndGatesGoTogether(t *testing.T) {
 	k := newKit(t)
 	keyed(k)
-	k.exec("select pawl.configure_queue('work_queue', '{\"max_concurrency\": 1}', 'ann', 'slow')")
-	first := k.submit("shop/render", object{"input": object{"url": "u"}})
-	second := k.submit("shop/render", object{"input": object{"url": "u"}})
-	other := k.submit("shop/render", object{"input": object{"url": "v"}})
+	k.Exec("select pawl.configure_queue('work_queue', '{\"max_concurrency\": 1}', 'ann', 'slow')")
+	first := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	second := k.Submit("shop/render", object{"input": object{"url": "u"}})
+	other := k.Submit("shop/render", object{"input": object{"url": "v"}})
 	for range 6 {
-		k.exec("select pawl.release_held(10, 'kit')")
+		k.Exec("select pawl.release_held(10, 'kit')")
 		k.work("work_queue")
 	}
 	for _, task := range []uuid.UUID{first, second, other} {
-		require.Equal(t, "complete", k.state(task))
+		require.Equal(t, "complete", k.State(task))
 	}
 	require.Equal(t, 2, get[int](k, "select count(*) from pawl.audit where step = 'fetch' and event = 'enqueued'"))
 	k.sound()

@@ -20,11 +20,11 @@ func TestEverybodyAtOnceLeavesNothingWrong(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	k.configure("gated_queue", object{"max_concurrency": 3})
-	k.template("storm/mixed", object{"on_failure": "hold"}, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}),
+	k.Template("storm/mixed", object{"on_failure": "hold"}, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}),
 		step("d: b c", object{"retry": object{"max_attempts": 2, "base_ms": 1}}))
 	var tasks []uuid.UUID
 	for range 12 {
-		tasks = append(tasks, k.submit("storm/mixed"))
+		tasks = append(tasks, k.Submit("storm/mixed"))
 	}
 	drain := func(queue, function string) string {
 		return "select pawl." + function + "(array(select msg_id from pgmq.q_orchestration_" + queue +
@@ -76,8 +76,8 @@ func TestEverybodyAtOnceLeavesNothingWrong(t *testing.T) {
 		for _, task := range list[uuid.UUID](k, "select task_id from pawl.tasks where state = 'blocked_by_failures'") {
 			k.object("select pawl.retry_task($1, null, 'ann', 'r')", task)
 		}
-		k.expire("work_queue")
-		k.expire("gated_queue")
+		k.Expire("work_queue")
+		k.Expire("gated_queue")
 		return get[bool](k, "select not exists (select from pawl.tasks where finalized_at is null)")
 	}, time.Minute, time.Millisecond)
 	require.Empty(t, list[string](k, "select cause || ' ' || kind || ' ' || coalesce(found::text, '') from pawl.repairs"))

@@ -26,15 +26,15 @@ func (k *kit) sweep(count string) int {
 
 func TestFinishedTasksAreSweptWhenTheirRetentionIsOver(t *testing.T) {
 	k := newKit(t)
-	k.template("keep/chain", nil, step("a"), step("b: a"))
-	k.template("keep/short", object{"retention_ms": 3600000}, step("a"))
-	k.template("keep/queue", nil, step("a", object{"queue": "brief_queue"}))
+	k.Template("keep/chain", nil, step("a"), step("b: a"))
+	k.Template("keep/short", object{"retention_ms": 3600000}, step("a"))
+	k.Template("keep/queue", nil, step("a", object{"queue": "brief_queue"}))
 	k.configure("brief_queue", object{"retention": "2d"})
 	clock := k.freeze()
-	chain, short, brief := k.submit("keep/chain", object{"key": "k1"}), k.submit("keep/short"), k.submit("keep/queue")
-	open := k.submit("keep/chain", object{"run_at": "2999-01-01T00:00:00Z"})
+	chain, short, brief := k.Submit("keep/chain", object{"key": "k1"}), k.Submit("keep/short"), k.Submit("keep/queue")
+	open := k.Submit("keep/chain", object{"run_at": "2999-01-01T00:00:00Z"})
 	for _, key := range []string{"k2", "k3", "k4"} {
-		k.submit("keep/short", object{"key": key})
+		k.Submit("keep/short", object{"key": key})
 	}
 	k.work("work_queue")
 	k.work("brief_queue")
@@ -58,25 +58,25 @@ func TestFinishedTasksAreSweptWhenTheirRetentionIsOver(t *testing.T) {
 
 func TestIdentityOutlivesItsTaskWhenItsWindowIsLonger(t *testing.T) {
 	k := newKit(t)
-	k.template("keep/window", object{"retention_ms": 0, "identity": object{"dedup_window_ms": 86400000}}, step("a"))
+	k.Template("keep/window", object{"retention_ms": 0, "identity": object{"dedup_window_ms": 86400000}}, step("a"))
 	clock := k.freeze()
-	task := k.submit("keep/window", object{"key": "k1"})
+	task := k.Submit("keep/window", object{"key": "k1"})
 	k.work("work_queue")
 	clock(time.Second)
 	require.Zero(t, k.sweep("tasks"), "who waits for the result has a minute to read it")
 	clock(time.Minute)
 	require.Equal(t, 1, k.sweep("tasks"))
-	again := k.request("keep/window", object{"key": "k1"})
+	again := k.Request("keep/window", object{"key": "k1"})
 	require.Equal(t, "attached", again["outcome"])
 	require.Equal(t, task.String(), again["task_id"])
 	clock(24 * time.Hour)
 	require.Equal(t, 1, k.sweep("identities"))
-	require.Equal(t, "created", k.request("keep/window", object{"key": "k1"})["outcome"])
+	require.Equal(t, "created", k.Request("keep/window", object{"key": "k1"})["outcome"])
 }
 
 func TestConfigurationSetsATemplatesRetention(t *testing.T) {
 	k := newKit(t)
-	k.template("keep/conf", object{"retention_ms": 3600000}, step("a"))
+	k.Template("keep/conf", object{"retention_ms": 3600000}, step("a"))
 	configure := "select pawl.configure_template('keep', 'conf', $1, 'ann', 'disk')"
 	require.Equal(t, object{"retention": "5m", "stuck_after": object{"waiting_for_retry": 3600000.0}},
 		k.object(configure, object{"retention": "5m", "stuck_after": object{"waiting_for_retry": "1h"}})["settings"])
@@ -91,12 +91,12 @@ func TestConfigurationSetsATemplatesRetention(t *testing.T) {
 
 func TestOldRecordsAreSwept(t *testing.T) {
 	k := newKit(t)
-	k.template("keep/one", nil, step("a"))
-	k.submit("keep/one", object{"request_id": uuid.NewString(), "key": "k1"})
-	require.Equal(t, "attached", k.request("keep/one", object{"key": "k1"})["outcome"])
+	k.Template("keep/one", nil, step("a"))
+	k.Submit("keep/one", object{"request_id": uuid.NewString(), "key": "k1"})
+	require.Equal(t, "attached", k.Request("keep/one", object{"key": "k1"})["outcome"])
 	k.deaden(`"bad"`)
 	k.object("select pawl.pause_queue('work_queue', 'ann', 'r')")
-	k.exec("select pawl.beat_processor(gen_random_uuid(), 'orchestrator', 'box', 7, '1.0')")
+	k.Exec("select pawl.beat_processor(gen_random_uuid(), 'orchestrator', 'box', 7, '1.0')")
 	count := "select array[(select count(*) from pawl.absorbed), (select count(*) from pawl.dead_letters), (select count(*) from pawl.operations), (select count(*) from pawl.processors), (select least(count(*), 1) from pawl.audit)]"
 	clock := k.freeze()
 	require.Zero(t, k.sweep("old"))
@@ -114,13 +114,13 @@ func TestOldRecordsAreSwept(t *testing.T) {
 
 func TestSweepPassesOverWhatSomebodyHolds(t *testing.T) {
 	k := newCommittingKit(t)
-	k.template("keep/held", nil, step("a"))
-	first, second := k.submit("keep/held", object{"key": "k1"}), k.submit("keep/held", object{"key": "k2"})
+	k.Template("keep/held", nil, step("a"))
+	first, second := k.Submit("keep/held", object{"key": "k1"}), k.Submit("keep/held", object{"key": "k2"})
 	k.work("work_queue")
-	k.later(40 * 24 * time.Hour)
+	k.Later(40 * 24 * time.Hour)
 	holder := k.begin()
-	holder.exec("select from pawl.tasks where task_id = $1 for no key update", first)
-	holder.exec("select from pawl.task_identities where key = 'k2' for update")
+	holder.Exec("select from pawl.tasks where task_id = $1 for no key update", first)
+	holder.Exec("select from pawl.task_identities where key = 'k2' for update")
 	require.Equal(t, 1, k.sweep("tasks"))
 	require.Equal(t, []uuid.UUID{first}, list[uuid.UUID](k, "select task_id from pawl.tasks"))
 	require.NotEqual(t, first, second)
@@ -145,12 +145,12 @@ func TestLargeTasksAreSweptInPieces(t *testing.T) {
 	for len(steps) < 50 {
 		steps = append(steps, step("s"+string(rune('0'+len(steps)/10))+string(rune('0'+len(steps)%10))))
 	}
-	k.template("keep/large", nil, steps...)
+	k.Template("keep/large", nil, steps...)
 	for range 5 {
-		k.submit("keep/large")
+		k.Submit("keep/large")
 	}
 	k.work("work_queue")
-	k.later(40 * 24 * time.Hour)
+	k.Later(40 * 24 * time.Hour)
 	swept := k.object("select pawl.sweep(4)")
 	require.EqualValues(t, 2, swept["tasks"], "80 steps at a time")
 	require.Equal(t, true, swept["more"])

@@ -74,7 +74,7 @@ func TestDefinitionsAreRefusedByField(t *testing.T) {
 	}
 	k.refused("PW013", "select pawl.register_template('[]')")
 	k.refused("PW013", "select pawl.register_template('{}')")
-	k.exec("select pawl.register_template($1)", twoSteps(nil, object{"config": nil, "key": nil, "claim": nil, "timeout_ms": nil}))
+	k.Exec("select pawl.register_template($1)", twoSteps(nil, object{"config": nil, "key": nil, "claim": nil, "timeout_ms": nil}))
 }
 
 // The fields that SQL takes are those that the parser of YAML writes: its examples have all of them.

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -26,6 +27,7 @@ type TB interface {
 
 // Session is a connection, a pool or a transaction.
 type Session interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
@@ -64,7 +66,8 @@ func Get[T any](k *Kit, sql string, args ...any) T {
 	return found[0]
 }
 
-// Step describes a step of a template: "name" or "name: needed needed", and fields of the definition besides.
+// Step describes a step of a template: "name" or "name: needed skippable?", and fields of the definition besides. A need
+// with a question mark is satisfied by a skipped step too.
 func Step(line string, fields ...Object) Object {
 	name, needs, _ := strings.Cut(line, ":")
 	name = strings.TrimSpace(name)
@@ -86,8 +89,12 @@ func (k *Kit) Template(name string, fields Object, steps ...Object) int {
 	for i, s := range steps {
 		s["no"] = i
 		numbers[s["name"].(string)] = i
-		needs := []int{}
+		needs := []any{}
 		for _, need := range s["needs"].([]string) {
+			if skippable, ok := strings.CutSuffix(need, "?"); ok {
+				needs = append(needs, Object{"no": numbers[skippable], "accepts_skipped": true})
+				continue
+			}
 			needs = append(needs, numbers[need])
 		}
 		s["needs"] = needs
@@ -130,12 +137,15 @@ func (k *Kit) Submit(template string, fields ...Object) uuid.UUID {
 
 // Delivery is a claimed step.
 type Delivery struct {
-	ID        int64     `json:"msg_id"`
-	ReadCount int       `json:"read_ct"`
-	Task      uuid.UUID `json:"task_id"`
-	Step      string    `json:"step"`
-	Index     int       `json:"index"`
-	Attempt   int       `json:"attempt"`
+	ID           int64           `json:"msg_id"`
+	ReadCount    int             `json:"read_ct"`
+	Task         uuid.UUID       `json:"task_id"`
+	Step         string          `json:"step"`
+	Index        int             `json:"index"`
+	Attempt      int             `json:"attempt"`
+	Token        string          `json:"token"`
+	Input        json.RawMessage `json:"input"`
+	Dependencies json.RawMessage `json:"dependencies"`
 }
 
 // Claim claims up to 100 steps of a queue.
