@@ -3,13 +3,14 @@ package sql_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	engine "github.com/pawl-dev/pawl/test/kit"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/idempotency.md")
@@ -124,24 +125,12 @@ func TestDuplicatesFollowTheDocumentedMatrix(t *testing.T) {
 		b.WriteString("|\n")
 	}
 	k.sound()
-	require.Equal(t, b.String(), documented(t, "../docs/idempotency.md", "matrix", b.String()), "run go test ./sql -run Matrix -update")
-}
-
-// documented is what stands between two markers of a document; -update puts something else there.
-func documented(t *testing.T, file, name, want string) string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
-	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
-	before, rest, ok := strings.Cut(string(data), begin)
-	require.True(t, ok, "%s lacks %s", file, begin)
-	have, after, ok := strings.Cut(rest, end)
-	require.True(t, ok, "%s lacks %s", file, end)
+	have, write := engine.Section(t, "../docs/idempotency.md", "matrix")
 	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o644))
-		return want
+		write(b.String())
+		return
 	}
-	return have
+	require.Equal(t, b.String(), have, "run go test ./sql -run Matrix -update")
 }
 
 func TestErrorsOfDuplicatesHaveTheirShapes(t *testing.T) {

@@ -9,25 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// section returns what stands between two markers of a document, and, with
-// -update, puts something else there.
-func section(t *testing.T, file, name, want string) string {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	require.NoError(t, err)
-	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
-	before, rest, ok := strings.Cut(string(data), begin)
-	require.True(t, ok, "%s lacks %s", file, begin)
-	have, after, ok := strings.Cut(rest, end)
-	require.True(t, ok, "%s lacks %s", file, end)
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o644))
-		return want
-	}
-	return have
-}
+	"github.com/pawl-dev/pawl/test/kit"
+)
 
 // transitionTable groups transitions of one entity that differ in From only.
 func transitionTable(entity Entity) string {
@@ -78,8 +62,12 @@ func stateNumber(entity Entity, state string) int {
 func TestDocumentedTransitionsAreTheLegalOnes(t *testing.T) {
 	for _, entity := range []Entity{EntityTask, EntityStep} {
 		want := transitionTable(entity)
-		require.Equal(t, want, section(t, "../docs/states.md", string(entity)+" transitions", want),
-			"run go test ./workflow -run Documented -update")
+		have, write := kit.Section(t, "../docs/states.md", string(entity)+" transitions")
+		if *update {
+			write(want)
+			continue
+		}
+		require.Equal(t, want, have, "run go test ./workflow -run Documented -update")
 	}
 }
 

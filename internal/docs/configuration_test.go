@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,27 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/config"
-)
-
-const (
-	settingsBegin = "<!-- begin settings -->\n\n"
-	settingsEnd   = "\n<!-- end settings -->"
+	"github.com/pawl-dev/pawl/test/kit"
 )
 
 // The one table of every default is written from the code: go test ./internal/docs -run Configuration -update
 func TestConfigurationHoldsEverySetting(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(root, "docs", "configuration.md")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(text), settingsBegin)
-	require.True(t, ok)
-	written, after, ok := strings.Cut(rest, settingsEnd)
-	require.True(t, ok)
-	table := strings.TrimSpace(config.Table()) + "\n"
+	have, write := kit.Section(t, filepath.Join(root, "docs", "configuration.md"), "settings")
+	table := "\n" + strings.TrimSpace(config.Table()) + "\n\n"
 	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(before+settingsBegin+table+settingsEnd+after), 0o644)) //nolint:gosec // a document
+		write(table)
 		return
 	}
-	require.Equal(t, table, written, "run: go test ./internal/docs -run Configuration -update")
+	require.Equal(t, table, have, "run: go test ./internal/docs -run Configuration -update")
 }
