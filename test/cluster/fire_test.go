@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/test/kit"
 )
 
 // fireFor is how long the fire burns; PAWL_FIRE changes it.
@@ -29,7 +31,7 @@ func TestUnderFireNothingIsLostAndNothingIsDoneTwice(t *testing.T) {
 	if program == "" {
 		t.Log("PgBouncer is not installed: no worker is behind it")
 	}
-	plan := &Plan{Seed: seed(t), DurationMS: int(duration.Milliseconds()), Rate: 4, Orchestrators: 3, Workers: 2, Clients: 2, Bouncer: program != ""}
+	plan := &Plan{Seed: kit.Seed(t), DurationMS: int(duration.Milliseconds()), Rate: 4, Orchestrators: 3, Workers: 2, Clients: 2, Bouncer: program != ""}
 	plan.Draw()
 	s := set(t, Config{Seed: plan.Seed, Orchestrators: plan.Orchestrators, Workers: plan.Workers, PgBouncer: program})
 	for range plan.Clients {

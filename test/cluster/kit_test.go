@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 	"time"
 
@@ -38,19 +37,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	_ = os.RemoveAll(folder) // what is left is in a folder for temporary files
 	os.Exit(code)
-}
-
-// seed of a test, printed; PAWL_SEED replays it.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := uint64(time.Now().UnixNano())
-	if text := os.Getenv("PAWL_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "PAWL_SEED")
-	}
-	t.Logf("PAWL_SEED=%d", s)
-	return s
 }
 
 // set sets a stage on a database of the test's own, and prints the ends of the logs when the test fails.

@@ -3,8 +3,6 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/test/kit"
 	"github.com/pawl-dev/pawl/workflow"
 )
 
@@ -31,23 +30,10 @@ const (
 	kills = 10
 )
 
-// seed of the kills, printed; PAWL_SEED replays it.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := uint64(time.Now().UnixNano())
-	if text := os.Getenv("PAWL_SEED"); text != "" {
-		var err error
-		s, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "PAWL_SEED")
-	}
-	t.Logf("PAWL_SEED=%d", s)
-	return s
-}
-
 // Any process may be killed at any moment: everything finishes, nothing has to be repaired, nothing deadlocks.
 func TestTenKillsAmongAThousandTasks(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(seed(t), 0))
+	random := rand.New(rand.NewPCG(kit.Seed(t), 0))
 	url := pgtest.URL(t)
 	pool, err := pgxpool.New(t.Context(), url)
 	require.NoError(t, err)
