@@ -69,6 +69,9 @@ func (s Step[In]) CompleteTx(ctx context.Context, tx pgx.Tx, result any) error {
 	d.enterTx() // before the message is locked: from here on a beat that cannot see it means nothing
 	accepted, err := reportSteps(ctx, tx, d.lane, []report{{MsgID: d.MsgID, ReadCount: d.ReadCount, Status: messaging.Complete, Result: text}})
 	if err != nil {
+		if cause := context.Cause(d.ctx); cause != nil && ctx.Err() != nil {
+			err = cause // says more than that the context has ended
+		}
 		return fmt.Errorf("completing step %s of task %s in a transaction: %w", s.Name, s.TaskID, err)
 	}
 	if len(accepted) != 1 || !accepted[0].Accepted {
