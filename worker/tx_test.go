@@ -68,7 +68,7 @@ func TestCompleteTxIsRefusedWithoutTheLease(t *testing.T) {
 	w := k.worker(worker.Config{}, "tx_queue")
 	refused := make(chan error, 1)
 	worker.Handle(w, "book", func(ctx context.Context, step worker.Step[int]) (any, error) {
-		ctx = context.WithoutCancel(ctx) // a beat may find out first
+		ctx = context.WithoutCancel(ctx)                          // a beat may find out first
 		err := pgx.BeginFunc(ctx, k.pool, func(tx pgx.Tx) error { // at once, or this worker claims it again
 			_, err := tx.Exec(ctx, `update pgmq.q_tx_queue set vt = clock_timestamp()`)
 			if err == nil {
