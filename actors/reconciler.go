@@ -31,5 +31,5 @@ func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
 	if page.Busy || page.Wrapped {
 		return r.config.ReconcileEvery, nil
 	}
-	return max(r.config.ReconcileEvery/10, 9*time.Since(began)), nil
+	return rest(began, 10, r.config.ReconcileEvery/10), nil
 }

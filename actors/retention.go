@@ -8,13 +8,8 @@ import (
 	"github.com/pawl-dev/pawl/internal/store"
 )
 
-const (
-	// sweepPause between two batches leaves the tables to others.
-	sweepPause = 20 * time.Millisecond
-	// sweepRest is the pause after a batch in which nothing was past its time, in times that it took: looking for such rows
-	// in a large database takes a twentieth of a core, and is over long before the next sweep.
-	sweepRest = 19
-)
+// sweepPause between two batches leaves the tables to others.
+const sweepPause = 20 * time.Millisecond
 
 // retention sweeps away what is past its time, in small batches; every instance does, two share the work.
 type retention struct {
@@ -37,7 +32,8 @@ func (r *retention) run(ctx context.Context) (time.Duration, error) {
 		if swept.Tasks+swept.Identities+swept.StepKeys+swept.Old > 0 {
 			return sweepPause, nil
 		}
-		return max(sweepPause, sweepRest*time.Since(began)), nil
+		// Looking for rows in a large database of which none is past its time is over long before the next sweep.
+		return rest(began, 20, sweepPause), nil
 	}
 	r.cursor = nil
 	return r.config.SweepEvery, nil

@@ -50,3 +50,8 @@ func (r *routine) turn() {
 	}
 	r.door.wakeIn(next)
 }
+
+// rest is the pause after work that began then, so long that the work takes at most one part of so many of a core.
+func rest(began time.Time, parts int, least time.Duration) time.Duration {
+	return max(least, time.Duration(parts-1)*time.Since(began))
+}

@@ -27,10 +27,7 @@ func TestItRunsUntilItIsToldToStop(t *testing.T) {
 	go func() {
 		code <- run(ctx, nothing, []string{"--database-url", url, "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
 	}()
-	require.Eventually(t, func() bool {
-		var n int
-		return conn.QueryRow(t.Context(), `select count(*) from pawl.processors where stopped_at is null`).Scan(&n) == nil && n == 1
-	}, time.Minute, 20*time.Millisecond)
+	awaitOne(t, conn)
 	cancel()
 	require.Zero(t, <-code)
 	var n int
@@ -96,10 +93,16 @@ func TestItStartsWhenTheDatabaseIsThere(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { _ = before.Close() })
+	awaitOne(t, conn)
+	cancel()
+	require.Zero(t, <-code)
+}
+
+// awaitOne waits until one orchestrator works.
+func awaitOne(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
 	require.Eventually(t, func() bool {
 		var n int
 		return conn.QueryRow(t.Context(), `select count(*) from pawl.processors where stopped_at is null`).Scan(&n) == nil && n == 1
 	}, time.Minute, 20*time.Millisecond)
-	cancel()
-	require.Zero(t, <-code)
 }

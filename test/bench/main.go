@@ -96,11 +96,9 @@ func run(ctx context.Context, o options) error {
 // all runs every cell of every engine, in turns, then the idle latencies.
 func (b *bench) all(ctx context.Context, o options, engines []engine, cells []cell) error {
 	for rep := range b.reps {
-		for _, c := range cells {
-			for i, e := range engines {
-				if err := b.besideLimit(ctx, rep+1, c.label == baseLabel && i == 0, func() error { return b.round(ctx, e, c, rep+1) }); err != nil {
-					return err
-				}
+		for _, t := range turns(engines, cells) {
+			if err := b.round(ctx, t.engine, t.cell, rep+1); err != nil {
+				return err
 			}
 		}
 		if o.short {

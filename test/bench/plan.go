@@ -48,6 +48,29 @@ func plan(short bool) []cell {
 	return cells
 }
 
+// turn is one engine at one cell.
+type turn struct {
+	engine engine
+	cell   cell
+}
+
+// turns of a round. Pawl comes first; at the base case the limit, with which that is compared, is measured right before and
+// right after it, for the machine's speed drifts within a minute.
+func turns(engines []engine, cells []cell) []turn {
+	var all []turn
+	for _, c := range cells {
+		first := []turn{{engines[0], c}}
+		if c.label == baseLabel {
+			first = []turn{{&rawPGMQ{}, limit}, first[0], {&rawPGMQ{}, limit}}
+		}
+		all = append(all, first...)
+		for _, e := range engines[1:] {
+			all = append(all, turn{e, c})
+		}
+	}
+	return all
+}
+
 // payload is text of about n bytes that compresses like words.
 func payload(n int) string {
 	b := make([]byte, n)

@@ -238,21 +238,6 @@ func (b *bench) median(key string, of func(figures) float64) float64 {
 	return median(values)
 }
 
-// besideLimit measures the limit right before and right after something, if that is compared with it: the machine's speed
-// drifts within a minute.
-func (b *bench) besideLimit(ctx context.Context, rep int, compared bool, run func() error) error {
-	if !compared {
-		return run()
-	}
-	if err := b.round(ctx, &rawPGMQ{}, limit, rep); err != nil {
-		return err
-	}
-	if err := run(); err != nil {
-		return err
-	}
-	return b.round(ctx, &rawPGMQ{}, limit, rep)
-}
-
 // ratio of Pawl's steps per second to what raw PGMQ allows: the median of the rounds, each with the limit's runs around it.
 func (b *bench) ratio() string {
 	pawl, raw := b.results["Pawl | "+baseLabel], b.results[rawKey]

@@ -99,21 +99,17 @@ func (s *server) restart(ctx context.Context, signal syscall.Signal) error {
 	if err := s.running.Stop(); err != nil {
 		return fmt.Errorf("breaking Postgres: %w", err)
 	}
-	deadline := time.Now().Add(comeBack)
-	for { // its last processes may live a little longer, and hold its memory
+	err = until(ctx, func(ctx context.Context) error { // its last processes may live a little longer, and hold its memory
 		again, err := devpg.Start(ctx, s.config)
 		if err == nil {
 			s.running = again
-			return nil
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return fmt.Errorf("starting Postgres again: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(200 * time.Millisecond):
-		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("starting Postgres again: %w", err)
 	}
+	return nil
 }
 
 func (s *server) pid() (int, error) {
@@ -134,15 +130,26 @@ func (s *server) pid() (int, error) {
 func (s *server) killBackend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, comeBack)
 	defer cancel()
-	if err := s.retry(ctx, s.killOne); err != nil {
+	if err := until(ctx, s.killOne); err != nil {
 		return fmt.Errorf("killing a backend: %w", err)
 	}
-	return s.retry(ctx, func(context.Context, *pgx.Conn) error { return nil })
+	return until(ctx, func(ctx context.Context) error {
+		conn, err := pgx.Connect(ctx, s.url())
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	})
 }
 
-func (s *server) killOne(ctx context.Context, conn *pgx.Conn) error {
+func (s *server) killOne(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.url())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // the server may have ended it
 	var pid int
-	err := conn.QueryRow(ctx, `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
+	err = conn.QueryRow(ctx, `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
 		order by (state = 'active') desc, random() limit 1`).Scan(&pid)
 	if err != nil {
 		return fmt.Errorf("choosing a session: %w", err)
@@ -150,20 +157,19 @@ func (s *server) killOne(ctx context.Context, conn *pgx.Conn) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// retry does something on a connection of its own until it succeeds.
-func (s *server) retry(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
+// until tries something again until it succeeds, for as long as a server may take to come back.
+func until(ctx context.Context, do func(context.Context) error) error {
+	deadline := time.Now().Add(comeBack)
 	for {
-		conn, err := pgx.Connect(ctx, s.url())
-		if err == nil {
-			err = do(ctx, conn)
-			_ = conn.Close(context.WithoutCancel(ctx)) // the server may have ended it
-		}
+		err := do(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
