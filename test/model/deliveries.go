@@ -126,26 +126,34 @@ func (w *World) Extend(id int64, read int) string {
 	return "cancelled"
 }
 
-// Apply lets a result meet its step.
+// Apply lets a result meet its step, and the task follow.
 func (w *World) Apply(r Result) {
+	if w.meet(r) {
+		w.settle(r.Task)
+	}
+}
+
+// meet lets a result meet its step; tells whether it counted.
+func (w *World) meet(r Result) bool {
 	t := w.Tasks[r.Task]
 	s, limits := &t.Steps[r.Step], t.Template.Steps[r.Step]
 	switch {
 	case r.Attempt > s.Attempt:
 		w.Dead++
+		return false
 	case r.Attempt < s.Attempt || !active(s.State):
 		w.Absorbed++
+		return false
 	case r.Status == "complete":
 		s.State, s.Due, s.Result, s.Cause = "complete", none, r.Value, ""
-		w.settle(r.Task)
 	default:
 		s.Failures++
 		s.State, s.Due, s.Cause = "error", none, r.Cause
 		if r.Status == "failed" && r.Retryable && s.Failures < limits.MaxAttempts {
 			s.State, s.Due = "waiting_for_retry", w.Now+limits.delay(s.Failures, r.After)
 		}
-		w.settle(r.Task)
 	}
+	return true
 }
 
 func (l StepTemplate) delay(failures int, after time.Duration) time.Duration {
@@ -162,7 +170,8 @@ func (l StepTemplate) delay(failures int, after time.Duration) time.Duration {
 	return 0
 }
 
-// Fire does what is due: deadlines and starts of tasks, then timeouts of attempts, then retries.
+// Fire does what is due: deadlines and starts of tasks, then timeouts of attempts, those of one task together, so that
+// fail_fast finds none of them open; then retries.
 func (w *World) Fire() {
 	due := func(at time.Duration) bool { return at >= 0 && at <= w.Now }
 	for id, t := range w.Tasks {
@@ -179,10 +188,14 @@ func (w *World) Fire() {
 		}
 	}
 	for id, t := range w.Tasks {
+		late := false
 		for i := range t.Steps {
 			if s := &t.Steps[i]; due(s.Due) && active(s.State) {
-				w.Apply(Result{Task: id, Step: i, Attempt: s.Attempt, Status: "failed", Retryable: true, After: none, Cause: "timeout"})
+				late = w.meet(Result{Task: id, Step: i, Attempt: s.Attempt, Status: "failed", Retryable: true, After: none, Cause: "timeout"}) || late
 			}
+		}
+		if late {
+			w.settle(id)
 		}
 	}
 	for id, t := range w.Tasks {
