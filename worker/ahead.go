@@ -23,8 +23,8 @@ func (a *ahead) called(ends int, began time.Time, took time.Duration) {
 	a.estimate = (a.estimate + now) / 2
 }
 
-// count is at most one for each slot.
-func (a *ahead) count(slots int) int { return min(int(a.estimate), slots) }
+// count is at most three for each slot.
+func (a *ahead) count(slots int) int { return min(int(a.estimate), 3*slots) }
 
 // takeWaiting takes the steps that wait for a slot since before a time, for giving back; nothing is claimed ahead for a
 // while then.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	fastjson "github.com/goccy/go-json" // five times as fast as encoding/json on an answer of fifty steps
+	fastjson "github.com/goccy/go-json" // five times as fast as encoding/json on fifty steps
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -72,7 +72,7 @@ func call(ctx context.Context, db querier, into any, sql string, arguments ...an
 	for i, argument := range arguments {
 		switch argument.(type) {
 		case []report, []lease:
-			text, err := json.Marshal(argument)
+			text, err := fastjson.Marshal(argument)
 			if err != nil {
 				return fmt.Errorf("writing arguments: %w", err)
 			}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,7 +61,7 @@ func (d *delivery) isInTx() bool {
 
 // timeout of an attempt as the engine put it into the message's headers; 0 is none.
 func (d *delivery) timeout() time.Duration {
-	if len(d.Headers) == 0 {
+	if !bytes.Contains(d.Headers, []byte(`"timeout_ms"`)) {
 		return 0
 	}
 	var headers struct {

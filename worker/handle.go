@@ -70,6 +70,10 @@ func decode(text json.RawMessage, into any, refuseUnknown bool) error {
 	if len(text) == 0 {
 		return nil
 	}
+	if raw, same := into.(*json.RawMessage); same {
+		*raw = text
+		return nil
+	}
 	var err error
 	if refuseUnknown {
 		decoder := json.NewDecoder(bytes.NewReader(text))

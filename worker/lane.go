@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	// linger is how long the first ended handler waits for others to be reported with, while others are at work.
-	linger = time.Millisecond
+	// minLinger and maxLinger bound how long the first ended handler waits for others to be reported with, while others are
+	// at work: a quarter of what the last call took, so that a busy database gets fewer and fuller calls.
+	minLinger = time.Millisecond
+	maxLinger = 10 * time.Millisecond
 	// maxReports and maxReportBytes bound one call.
 	maxReports     = 200
 	maxReportBytes = 4 << 20
@@ -36,15 +38,16 @@ type lane struct {
 
 	mu sync.Mutex
 	// These are guarded by mu.
-	held     map[int64]*delivery // claimed, and neither reported nor given back
-	running  int                 // handlers at work
-	waiting  []*delivery         // claimed ahead, for the next free slots
-	ahead    ahead
-	ended    []*outcome // of handlers that returned, not reported yet
-	endedAt  time.Time  // when the first of them did
-	stopping bool       // no more claims
-	retryAt  time.Time  // no call before this: the last one failed
-	backoff  time.Duration
+	held       map[int64]*delivery // claimed, and neither reported nor given back
+	running    int                 // handlers at work
+	waiting    []*delivery         // claimed ahead, for the next free slots
+	ahead      ahead
+	ended      []*outcome // of handlers that returned, not reported yet
+	linger     time.Duration
+	lingerFrom time.Time // when the first of them returned, or the last call did
+	stopping   bool      // no more claims
+	retryAt    time.Time // no call before this: the last one failed
+	backoff    time.Duration
 }
 
 func (w *Worker) newLane(q Queue) *lane {
@@ -106,29 +109,28 @@ func (l *lane) plan(now time.Time) (t turn, wait time.Duration) {
 	if now.Before(l.retryAt) {
 		return turn{}, l.retryAt.Sub(now)
 	}
-	free := l.slots + l.ahead.count(l.slots) - l.running - len(l.waiting)
+	free := l.slots - l.running - len(l.waiting) // less than none with what waits
+	quantity := free + l.ahead.count(l.slots)
 	if l.stopping {
-		free = 0
+		free, quantity = 0, 0
 	}
 	wait = time.Hour // until nudged
-	ripe := false
-	if len(l.ended) > 0 {
-		left := l.endedAt.Add(linger).Sub(now)
-		ripe = left <= 0 || l.running == 0 || len(l.ended) >= maxReports
-		wait = left
+	switch { // what has ended takes the claim along: only without it a claim goes out for itself
+	case len(l.ended) > 0:
+		if l.running > 0 && len(l.ended) < maxReports {
+			wait = l.lingerFrom.Add(l.linger).Sub(now)
+		} else {
+			wait = 0
+		}
+	case free > 0:
+		wait = l.look.at.Sub(now)
 	}
-	due := false
-	if free > 0 {
-		left := l.look.at.Sub(now)
-		due = left <= 0
-		wait = min(wait, left)
-	}
-	if !ripe && !due {
+	if wait > 0 {
 		return turn{}, wait
 	}
 	t.outcomes = l.takeEnded()
 	if len(l.ended) == 0 { // with a backlog of reports, reporting comes first
-		t.quantity = max(free, 0)
+		t.quantity = max(quantity, 0)
 	}
 	return t, 0
 }
@@ -164,7 +166,7 @@ func (l *lane) end(o *outcome) {
 	o.delivery.ended = true
 	if !o.giveBack { // else it stays held, and winding up releases it
 		if len(l.ended) == 0 {
-			l.endedAt = time.Now()
+			l.lingerFrom = time.Now()
 		}
 		l.ended = append(l.ended, o)
 	}

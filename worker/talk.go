@@ -28,6 +28,7 @@ func (l *lane) talk(t turn) {
 	l.w.metrics.called(l.queue, kind, took, len(t.outcomes))
 	l.mu.Lock()
 	l.ahead.called(len(t.outcomes), began, took)
+	l.linger, l.lingerFrom = min(max(took/4, minLinger), maxLinger), time.Now()
 	l.mu.Unlock()
 	if err != nil {
 		if _, yes := isAboutData(err); yes && len(t.outcomes) > 0 {
@@ -77,9 +78,6 @@ func (l *lane) settle(outcomes []*outcome, answers []accepted) {
 func (l *lane) failed(kind string, outcomes []*outcome, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(outcomes) > 0 && len(l.ended) == 0 {
-		l.endedAt = time.Now()
-	}
 	l.ended = append(outcomes[:len(outcomes):len(outcomes)], l.ended...)
 	first := l.backoff == 0
 	l.backoff = min(max(2*l.backoff, minBackoff), maxBackoff)

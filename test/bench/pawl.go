@@ -159,7 +159,12 @@ func (e *pawlEngine) Run(ctx context.Context, n int) error {
 		}
 	}
 	for part := range slices.Chunk(ids, 1000) { // by their ids, for the database may hold a million others
-		err := untilTrue(ctx, e.pool, `select count(*) = $2 from pawl.tasks where task_id = any ($1) and finalized_at is not null`, part, len(part))
+		text, err := json.Marshal(part)
+		if err != nil {
+			return err
+		}
+		err = untilTrue(ctx, e.pool, `select count(*) = $2 from pawl.tasks where finalized_at is not null
+			and task_id = any (array(select jsonb_array_elements_text($1::text::jsonb)::uuid))`, string(text), len(part))
 		if err != nil {
 			return err
 		}
