@@ -115,7 +115,7 @@ func (l *lane) plan(now time.Time) (t turn, wait time.Duration) {
 		free, quantity = 0, 0
 	}
 	wait = time.Hour // until nudged
-	switch { // what has ended takes the claim along: only without it a claim goes out for itself
+	switch {         // what has ended takes the claim along: only without it a claim goes out for itself
 	case len(l.ended) > 0:
 		if l.running > 0 && len(l.ended) < maxReports {
 			wait = l.lingerFrom.Add(l.linger).Sub(now)
