@@ -18,11 +18,12 @@ func (p *idlePoll) run(ctx context.Context) (time.Duration, error) {
 	if p.config.Listener != nil && p.config.Listener.Proven() {
 		next = p.config.ProvenPoll
 	}
+	began := time.Now()
 	queues, err := store.Waiting(ctx, p.config.Work)
 	for _, queue := range queues {
 		for _, door := range p.doors[queue] {
 			door.wake()
 		}
 	}
-	return next, err
+	return rest(began, 10, next), err // dead messages that an old transaction keeps make it slow
 }

@@ -16,10 +16,11 @@ begin
     results := pawl.end_reported_claims(results);
   end if;
   if engine.direct then
-    select d.ids, array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
-      order by t.task_id for no key update skip locked)
-    into ids, free from (select array(select distinct r.task_id from unnest(results) r) as ids) d;
     begin
+      -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
+      select d.ids, array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
+        order by t.task_id for no key update skip locked)
+      into ids, free from (select array(select distinct r.task_id from unnest(results) r) as ids) d;
       if cardinality(free) = cardinality(ids) then
         perform pawl.settle_results(results);
         return results;

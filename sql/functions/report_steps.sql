@@ -26,14 +26,17 @@ begin
   if taken is null then
     return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(ids) i);
   end if;
-  select array_agg(((g.message->>'task_id')::uuid, g.message->>'step', coalesce((g.message->>'index')::int, 0),
-      (g.message->>'attempt')::int, r->>'status', r->'result', r->'error', report_steps.worker, g.msg_id)::pawl.step_result order by g.msg_id),
-    array_agg(g.msg_id) filter (where s.task_id is not null)
+  with ended as materialized (
+    select g.msg_id, g.read_ct, (g.message->>'task_id')::uuid as task_id, g.message->>'step' as step,
+      coalesce((g.message->>'index')::int, 0) as index, (g.message->>'attempt')::int as attempt
+    from unnest(taken) g)
+  select array_agg((e.task_id, e.step, e.index, e.attempt, r->>'status', r->'result', r->'error', report_steps.worker,
+      e.msg_id)::pawl.step_result order by e.msg_id),
+    array_agg(e.msg_id) filter (where s.task_id is not null)
   into results, timely
-  from unnest(taken) g
-  join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = g.msg_id and (r->>'read_ct')::int = g.read_ct
-  left join pawl.steps s on s.task_id = (g.message->>'task_id')::uuid and s.step = g.message->>'step'
-    and s.index = coalesce((g.message->>'index')::int, 0) and s.attempt = (g.message->>'attempt')::int
+  from ended e
+  join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = e.msg_id and (r->>'read_ct')::int = e.read_ct
+  left join pawl.steps s on s.task_id = e.task_id and s.step = e.step and s.index = e.index and s.attempt = e.attempt
     and s.state in ('in_progress', 'enqueued');
   results := pawl.deliver_results(results);
   accepted := array(select r.msg_id from unnest(results) r where r.msg_id = any (timely)

@@ -3,6 +3,9 @@
 --   They keep PGMQ's meaning of vt, read_ct and last_read_at (there from 1.10 on). Under a fence one waits for a message,
 --   in the order of ids: a read whose snapshot is older locks it for a moment and does not take it; to skip it then would
 --   call its holder late while nobody has it. A reader waits for nobody.
+--   A transaction that is held open keeps dead messages in the queue, and a read passes all of them. A session whose read
+--   was slow (20 ms) begins later ones a thousand ids before the first message it found, and looks from the first id again
+--   after 19 times as long as that took, 30 s at most: what becomes visible below is found then.
 -- called by: install_queue, sql/triggers/queues.sql.
 -- locks: nothing.
 -- raises: nothing.
@@ -11,6 +14,8 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
 declare
   seen text := case when exists (select from information_schema.columns c where c.table_schema = 'pgmq'
     and c.table_name = 'q_' || queue and c.column_name = 'last_read_at') then ', last_read_at = clock_timestamp()' else '' end;
+  mark text := 'pawl.floor_' || queue;
+  ids text := pg_get_serial_sequence('pgmq.q_' || queue, 'msg_id');
   plans text := 'set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off '
     'set enable_mergejoin = off';
 begin
@@ -20,20 +25,32 @@ begin
     create function pawl_queues.%1$I(quantity int, lease_ms bigint, max_bytes bigint) returns pawl.delivery[]
     language plpgsql %4$s as $$
     declare
+      began timestamptz := clock_timestamp();
+      mark jsonb := nullif(current_setting(%5$L, true), '');
+      low bigint := case when to_timestamp((mark->>'until')::float) > began then (mark->>'floor')::bigint else 0 end;
       ids bigint[] := array(select s.msg_id from (
           select p.msg_id, p.size, sum(p.size) over (order by p.msg_id) as running from (
-            select q.msg_id, pg_column_size(q.message)::bigint as size from pgmq.%2$I q where q.vt <= clock_timestamp()
+            select q.msg_id, pg_column_size(q.message)::bigint as size from pgmq.%2$I q
+            where q.msg_id >= low and q.vt <= clock_timestamp()
             order by q.msg_id limit quantity for update skip locked) p) s
         where s.running - s.size < max_bytes);
       taken pawl.delivery[];
+      slow interval := clock_timestamp() - began;
     begin
+      if slow > interval '20 ms' then
+        perform set_config(%5$L, jsonb_build_object('floor', greatest(low, coalesce(ids[1], pg_sequence_last_value(%6$L), 0) - 1000),
+          'until', case when low > 0 then (mark->>'until')::float
+            else extract(epoch from began + least(20 * slow, interval '30 s')) end)::text, false);
+      elsif low = 0 and mark is not null then
+        perform set_config(%5$L, '', false);
+      end if;
       if cardinality(ids) = 0 then return null; end if;
       with u as (update pgmq.%2$I q set read_ct = q.read_ct + 1%3$s,
           vt = clock_timestamp() + coalesce((q.headers->>'lease_ms')::bigint, lease_ms) * interval '1 ms'
         where q.msg_id = any (ids) returning q.msg_id, q.read_ct, q.message, q.headers)
       select array_agg((u.msg_id, u.read_ct, u.message, u.headers)::pawl.delivery order by u.msg_id) into taken from u;
       return taken;
-    end $$ $t$, 'read_' || queue, 'q_' || queue, seen, plans);
+    end $$ $t$, 'read_' || queue, 'q_' || queue, seen, plans, mark, ids);
   execute format($t$
     create or replace function pawl_queues.%I(messages jsonb[], message_headers jsonb[]) returns void
     language plpgsql as $$
