@@ -33,8 +33,10 @@ type decision struct {
 	dead        string
 }
 
+// The message is asked for by its id, without "exists": that may become a hash of the whole queue, its dead rows passed.
 const decisionQuery = `
-	select w.ord, t.task_id is not null, exists (select from pgmq.q_orchestration_task_requests q where q.msg_id = w.message),
+	select w.ord, t.task_id is not null,
+		coalesce((select true from pgmq.q_orchestration_task_requests q where q.msg_id = w.message limit 1), false),
 		coalesce(a.reason, ''), a.task_id, coalesce(a.message->>'key', ''), coalesce(pawl.public_status(h.state), ''), h.finalized_at,
 		case when a.reason = '` + alreadyCompleted + `' then h.result::text end, coalesce(d.reason, '')
 	from unnest($1::uuid[], $2::bigint[]) with ordinality w(request, message, ord)

@@ -30,8 +30,8 @@ begin
     from asked a cross join pawl.engine_settings e left join pawl.templates t using (template_id)
     window w as (order by a.msg_id rows unbounded preceding)),
   gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
-      select l.msg_id from wanted w join pgmq.q_orchestration_task_requests l using (msg_id)
-      where w.fits order by l.msg_id for update of l))
+      select l.msg_id from pgmq.q_orchestration_task_requests l
+      where l.msg_id = any (array(select w.msg_id from wanted w where w.fits)) order by l.msg_id for update of l))
     returning q.msg_id, q.read_ct, q.message, q.headers),
   judged as (select g.msg_id, g.read_ct, g.message, w.template_id, w.strategy, w.scope, case when w.traceparent is null then g.headers
         else coalesce(g.headers, '{}') || jsonb_build_object('traceparent', w.traceparent) end as headers,
