@@ -109,6 +109,51 @@ func TestTimeoutAfterTheReportLeavesTheRowToTheResult(t *testing.T) {
 	k.sound()
 }
 
+// The row was held when its step reported, and the user's table refuses what the result would write: the result becomes a
+// dead letter, and the claim is its janitor's.
+func TestDeadLetterOfAResultLeavesItsClaimToTheJanitor(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout time.Duration // comes before the dead letter; 0: none
+		step    string
+	}{
+		"its attempt is open":   {0, "error"},
+		"its attempt has ended": {10 * time.Second, "waiting_for_retry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCommittingKit(t)
+			invoices(k, object{"timeout_ms": 1000})
+			task := k.pay("A-1", "admin")
+			d := k.ClaimOne("work_queue")
+			holder := k.begin()
+			holder.Exec("select from invoices where number = 'A-1' for update")
+			k.Finish("work_queue", d)
+			holder.commit()
+			if test.timeout > 0 {
+				k.Later(test.timeout)
+				k.Tick()
+			}
+			k.Exec("create function no() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$")
+			k.Exec("create trigger no before update on invoices for each row execute function no()")
+			k.refused("P0001", "select pawl.apply_step_results($1)", k.ids("orchestration_step_results"))
+			for ids := k.ids("orchestration_step_results"); len(ids) > 0; ids = k.ids("orchestration_step_results") {
+				if _, err := k.DB.Exec(t.Context(), "select pawl.apply_step_results($1)", ids); err != nil {
+					k.Exec("select pawl.dead_letter_messages('orchestration_step_results', $1, 'it raises')", ids)
+				}
+			}
+			require.Equal(t, test.step, k.steps(task)["pay"])
+			require.Equal(t, "paying 2", k.invoice("A-1"))
+
+			k.Exec("drop trigger no on invoices")
+			require.EqualValues(t, 0, k.janitor()["reverted"], "younger than the limit")
+			k.Later(6 * time.Minute)
+			require.EqualValues(t, 1, k.janitor()["reverted"])
+			require.Equal(t, "sent 3", k.invoice("A-1"))
+			require.Zero(t, get[int](k, "select count(*)::int from pawl.entity_claims"))
+			k.sound()
+		})
+	}
+}
+
 // fail_fast ends what is open, as a cancel does: a step whose entity claim was committing meanwhile is left to its owner.
 func TestFailFastSeesAnEntityClaimThatWasCommittingMeanwhile(t *testing.T) {
 	k := newCommittingKit(t)

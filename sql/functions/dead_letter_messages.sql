@@ -1,6 +1,8 @@
 -- does: moves messages of an engine queue into the dead letters; one that belongs to a known attempt ends that attempt.
+--   An entity claim that waited for the result (its row was held at the report) waits no longer: once it is older than its
+--   entity's limit, the module's janitor takes it.
 -- called by: the actors, for a message that raised alone.
--- locks: its messages by id.
+-- locks: its messages by id, then the claims.
 -- raises: PW010 for a queue that is not the engine's.
 create or replace function pawl.dead_letter_messages(queue text, ids bigint[], reason text) returns int language plpgsql as $$
 declare
@@ -22,10 +24,17 @@ begin
         and s.state in ('enqueued', 'in_progress') and s.attempt::text = g.message->>'attempt'
         and s.index::text = coalesce(g.message->>'index', '0')
       where $3 = 'orchestration_step_results' and coalesce(g.message#>>'{error,type}', '') <> 'dead_letter'),
+    released as (
+      update pawl.entity_claims c set lease_until = $4
+      from (select x.entity, x.entity_id from gone g join pawl.entity_claims x on x.task_id = pawl.as_uuid(g.message->>'task_id')
+          and x.step = g.message->>'step' and x.index::text = coalesce(g.message->>'index', '0') and x.attempt::text = g.message->>'attempt'
+        where $3 = 'orchestration_step_results' and x.lease_until = 'infinity'
+        order by x.entity, x.entity_id for update of x) l
+      where c.entity = l.entity and c.entity_id = l.entity_id),
     dead as (
       insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason, task_id, step)
       select $3, g.msg_id, g.read_ct, g.message, g.headers, $2, pawl.as_uuid(g.message->>'task_id'), left(g.message->>'step', 100)
       from gone g returning 1)
-    select count(*) from dead $q$, 'q_' || queue) into moved using ids, reason, queue;
+    select count(*) from dead $q$, 'q_' || queue) into moved using ids, reason, queue, pawl.now();
   return moved;
 end $$;
