@@ -15,7 +15,7 @@ declare
 begin
   select * into settings from pawl.engine_settings;
   if exists (select from pawl.queues q where q.gated) then
-    slow_templates := array(select distinct s.template_id from unnest(requests) r
+    slow_templates := array(select distinct s.template_id from (select distinct u.template_id from unnest(requests) u) r
       join pawl.template_steps s on s.template_id = r.template_id join pawl.queues q on q.queue = s.queue and q.gated);
   end if;
 

@@ -3,7 +3,7 @@
 --   meanwhile: the body's word counts for the row. A complete result whose row somebody else has moved becomes a failed
 --   one of type claim_lost. A row that somebody holds is left to end_entity_claims; no janitor
 --   takes it until then, unless the result becomes a dead letter.
--- called by: deliver_results, when there are claims.
+-- called by: report_steps, for messages of steps with claims.
 -- locks: the claims, then the users' rows (nowait).
 -- raises: what the users' tables raise.
 create or replace function pawl.end_reported_claims(results pawl.step_result[]) returns pawl.step_result[]

@@ -1,6 +1,6 @@
 -- does: what results mean for the keys of their steps. Returns the waiters' tasks that are free, now locked; the caller
 --   settles them, and settle_tasks completes or starts what waited.
--- called by: end_attempts, after the steps have moved.
+-- called by: close_attempts, after the steps have moved.
 -- locks: as free_step_keys.
 -- raises: nothing.
 create or replace function pawl.end_step_keys(results pawl.step_result[]) returns uuid[]

@@ -1,5 +1,5 @@
 -- does: frees the concurrency slots of attempts that have ended, and asks the gate to look when steps wait behind it.
--- called by: end_attempts.
+-- called by: close_attempts.
 -- locks: rows of held_steps whose tasks are locked.
 -- raises: nothing.
 create or replace function pawl.free_slots(results pawl.step_result[]) returns void

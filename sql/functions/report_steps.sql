@@ -38,7 +38,10 @@ begin
   join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = e.msg_id and (r->>'read_ct')::int = e.read_ct
   left join pawl.steps s on s.task_id = e.task_id and s.step = e.step and s.index = e.index and s.attempt = e.attempt
     and s.state in ('in_progress', 'enqueued');
-  results := pawl.deliver_results(results);
+  if exists (select from unnest(taken) g where g.headers ? 'claim') then
+    results := pawl.end_reported_claims(results);
+  end if;
+  perform pawl.hand_in_results(results);
   accepted := array(select r.msg_id from unnest(results) r where r.msg_id = any (timely)
     and r.error->>'type' is distinct from 'claim_lost');
   return (select json_agg(json_build_object('msg_id', u.id, 'accepted',

@@ -1,5 +1,5 @@
 -- does: builds and sends the messages of attempts that have just been enqueued, grouped by queue. Input and the results
---   of the needed steps travel along, unless together they are stored in more than 8 kB: then by_reference.
+--   of the needed steps travel along, unless together they are stored in more than 16 kB: then by_reference.
 -- called by: create_tasks, settle_results, start_attempts: in the transaction that enqueues the steps (R1).
 -- locks: nothing.
 -- raises: undefined_function (42883) when a queue is missing: an infrastructure error, the caller tries again.
@@ -10,7 +10,7 @@ declare
 begin
   for batch in
     select b.queue, array_agg(b.headers order by b.ord) as headers,
-      array_agg(case when b.size > 8192 then b.message - '{input,dependencies}'::text[] || '{"by_reference": true}' else b.message end
+      array_agg(case when b.size > 16384 then b.message - '{input,dependencies}'::text[] || '{"by_reference": true}' else b.message end
         order by b.ord) as messages
     from (
       select s.queue, r.ord, coalesce(pg_column_size(t.input), 0) + coalesce(d.size, 0) as size,

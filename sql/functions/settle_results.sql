@@ -1,6 +1,6 @@
 -- does: applies results to the steps of locked tasks: CAS, count down, enqueue what became ready, count, evaluate, finish.
 --   Complete results of plain templates take the short way through the counters; everything else ends in settle_tasks.
--- called by: deliver_results, apply_step_results, which hold the tasks' locks.
+-- called by: hand_in_results, apply_step_results, which hold the tasks' locks.
 -- locks: steps of the locked tasks. A claim may hold one until its own commit, but a claim waits for nobody.
 -- raises: nothing of its own.
 create or replace function pawl.settle_results(results pawl.step_result[]) returns void
@@ -28,7 +28,7 @@ begin
     from r
     where s.task_id = r.task_id and s.step = r.step and s.index = r.index and s.attempt = r.attempt
       and s.state in ('in_progress', 'enqueued')
-    returning s.task_id, s.template_id, s.step, r.ord),
+    returning s.task_id, s.template_id, s.step, s.queue, r.ord),
   counts as materialized (
     select d.task_id, e.child, count(*)::smallint as n,
       not bool_or(e.child_keyed) and row_number() over () <= settings.max_steps_per_transaction as may
@@ -51,16 +51,17 @@ begin
   select array_agg(t.task_id) as ids, array_agg(t.done) as done, array_agg(t.active) as active,
     array_agg(t.task_id) filter (where t.slow) as slow,
     (select array_agg(x.ord) from done x) as applied,
+    case when settings.held then (select array_agg(distinct x.queue) from done x) end as queues,
+    case when settings.held then (select array_agg(distinct x.template_id) from done x) end as templates,
     (select array_agg((y.task_id, y.step, 0)::pawl.step_ref) from readied y where y.state = 'enqueued') as refs
   into moved from tallies t;
 
   if coalesce(cardinality(moved.applied), 0) < cardinality(results) then
-    slow := moved.slow || pawl.settle_odd_results(results, moved.applied);
+    slow := moved.slow || pawl.settle_odd_results(results, moved.applied) || case when settings.held then pawl.close_attempts(results, null, null) end;
+  elsif settings.held then
+    slow := moved.slow || pawl.close_attempts(results, moved.queues, moved.templates);
   else
     slow := moved.slow;
-  end if;
-  if settings.held then
-    slow := slow || pawl.end_attempts(results);
   end if;
 
   -- What is slow leaves counting to settle_tasks, and so does a task that ends with a failed step: hold may keep it open.

@@ -17,6 +17,7 @@ type work struct {
 	Staged        bool
 	InFlight      int  // handlers at once in one worker, each returning within 2 ms; 0: as the batch, and they return at once
 	Keys          bool // every task has an identity key
+	Beside        bool // others in the same database use gates, step keys and entity claims
 }
 
 // steps of one task of a shape.
@@ -26,7 +27,7 @@ func (w work) steps() int {
 
 // plain work asks for nothing that only Pawl has.
 func (w work) plain() bool {
-	return w.Orchestrators == baseWork().Orchestrators && !w.Staged && !w.Keys
+	return w.Orchestrators == baseWork().Orchestrators && !w.Staged && !w.Keys && !w.Beside
 }
 
 // line of steps: what a plain job queue can do by enqueueing the successor.

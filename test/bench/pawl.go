@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed" // beside.sql
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/client"
@@ -22,6 +24,9 @@ import (
 	"github.com/pawl-dev/pawl/worker"
 	"github.com/pawl-dev/pawl/workflow"
 )
+
+//go:embed beside.sql
+var besideSQL string
 
 // pawlEngine runs orchestrators as processes of their own and two workers in this one, each with a connection of its own.
 type pawlEngine struct {
@@ -55,6 +60,11 @@ func (e *pawlEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) error
 	}
 	if _, err := pool.Exec(ctx, "update pawl.engine_settings set staged = $1", w.Staged); err != nil {
 		return err
+	}
+	if w.Beside {
+		if _, err := pool.Exec(ctx, besideSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return fmt.Errorf("filling in what others use: %w", err)
+		}
 	}
 	var err error
 	if e.client, err = client.New(client.Config{Pool: pool}); err != nil {

@@ -41,6 +41,7 @@ func plan(short bool) []cell {
 		add("orchestrators", fmt.Sprintf("diamond, %d orchestrators", n), func(w *work) { w.Orchestrators = n })
 	}
 	add("staged", "diamond, every hop through its queue", func(w *work) { w.Staged = true })
+	add("beside", "diamond, beside others' gates, keys and claims", func(w *work) { w.Beside = true })
 	for _, shape := range []string{"single", "chain", "diamond"} {
 		add("one by one", shape+", 32 in flight that return one by one", func(w *work) { w.Shape, w.InFlight = shape, 32 })
 	}

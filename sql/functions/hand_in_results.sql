@@ -1,21 +1,16 @@
--- does: ends the entity claims of the reporting steps, applies results whose tasks are free at once, and sends the others
---   to the results queue. Whatever raises while applying sends all of them to the queue, where the result-processor tries
---   them one by one. Returns the results as they count: a lost claim makes a failure of a success.
+-- does: applies results whose tasks are free at once, and sends the others to the results queue. Whatever raises while
+--   applying sends all of them to the queue, where the result-processor tries them one by one.
 -- called by: report_steps.
 -- locks: task rows, skip locked; it never waits for a task.
 -- raises: nothing of its own.
-create or replace function pawl.deliver_results(results pawl.step_result[]) returns pawl.step_result[]
+create or replace function pawl.hand_in_results(results pawl.step_result[]) returns void
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-  engine record;
+  direct boolean := (select s.direct and not s.staged from pawl.engine_settings s);
   ids uuid[];
   free uuid[];
 begin
-  select s.direct and not s.staged as direct, exists (select from pawl.entity_claims) as claims into engine from pawl.engine_settings s;
-  if engine.claims then
-    results := pawl.end_reported_claims(results);
-  end if;
-  if engine.direct then
+  if direct then
     begin
       -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
       select d.ids, array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
@@ -23,7 +18,7 @@ begin
       into ids, free from (select array(select distinct r.task_id from unnest(results) r) as ids) d;
       if cardinality(free) = cardinality(ids) then
         perform pawl.settle_results(results);
-        return results;
+        return;
       elsif cardinality(free) > 0 then
         perform pawl.settle_results(array(select r from unnest(results) r where r.task_id = any (free)));
       end if;
@@ -37,5 +32,4 @@ begin
     || case when r.result is null then '{}' else jsonb_build_object('result', r.result) end,
     (select t.trace from pawl.tasks t where t.task_id = r.task_id)
   from unnest(results) r where free is null or not r.task_id = any (free);
-  return results;
 end $$;
