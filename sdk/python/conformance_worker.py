@@ -10,6 +10,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import psycopg  # noqa: E402
+
 import pawl  # noqa: E402
 
 worker = pawl.Worker(os.environ["PAWL_QUEUE"], grace=float(os.environ.get("PAWL_GRACE_SECONDS") or 20))
@@ -87,5 +89,5 @@ if __name__ == "__main__":
     logging.basicConfig(level="INFO", format="%(asctime)s %(levelname)s %(message)s")
     try:
         worker.run()
-    except pawl.PawlError as problem:
+    except (pawl.PawlError, psycopg.Error) as problem:
         sys.exit(f"conformance_worker: {problem}")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import psycopg  # noqa: E402
+
 import pawl  # noqa: E402
 
 worker = pawl.Worker({os.environ["PAWL_QUEUE"]: int(os.environ["PAWL_CONCURRENCY"])})
@@ -24,4 +26,7 @@ else:
         pass
 
 
-worker.run()
+try:
+    worker.run()
+except (pawl.PawlError, psycopg.Error) as problem:
+    sys.exit(f"throughput_worker: {problem}")

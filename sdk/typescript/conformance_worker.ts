@@ -48,4 +48,7 @@ worker.handle("crash", (step) => {
   return { delivery: step.delivery };
 });
 
-await worker.run();
+await worker.run().catch((problem: Error) => {
+  console.error(`conformance_worker: ${problem.message}`);
+  process.exitCode = 1;
+});

@@ -5,4 +5,7 @@ const worker = new Worker({ queues: [{ name: process.env["PAWL_QUEUE"]!, concurr
 
 worker.handle("nothing", async () => null);
 
-await worker.run();
+await worker.run().catch((problem: Error) => {
+  console.error(`throughput_worker: ${problem.message}`);
+  process.exitCode = 1;
+});

@@ -3,6 +3,7 @@
     python3 transfer.py            # submits, works, prints the balances
 """
 
+import sys
 from dataclasses import dataclass
 
 import psycopg
@@ -52,4 +53,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except psycopg.OperationalError as problem:
+        sys.exit(f"transfer: {' '.join(str(problem).split())} Check PAWL_DATABASE_URL, or start a database with `pawl dev`.")

@@ -53,9 +53,16 @@ def connector(url: str, name: str) -> Connect:
     def connect() -> psycopg.Connection[Any]:
         try:
             connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_TIMEOUT)
+        except psycopg.ProgrammingError:  # its text may repeat the URL
+            raise ConfigError("reading the database URL: it is none of Postgres; it looks like postgres://user@host:5432/database") from None
         except psycopg.OperationalError as problem:
             known = conninfo_to_dict(url)  # the error does not say where
-            raise psycopg.OperationalError(f"connecting to {known.get('host', 'localhost')}:{known.get('port', 5432)}: {problem}") from problem
+            where = f"database {known.get('dbname', '')} at {known.get('host', 'localhost')}:{known.get('port', 5432)}"
+            text = " ".join(str(problem).split()).rstrip(": ")
+            raise psycopg.OperationalError(
+                f"connecting to {where}: {text}: check that Postgres runs there, and PAWL_DATABASE_URL or the URL in the code; "
+                "`pawl dev` starts a private one"
+            ) from problem
         if not connection.info.get_parameters().get("application_name"):
             connection.execute("select set_config('application_name', %s, false)", [name])
         return connection

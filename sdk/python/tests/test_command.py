@@ -60,6 +60,19 @@ class CommandTest(Case):
         self.assertIn("Hello, Ada!\n", output)
         self.assertEqual(process.returncode, 0, output)
 
+    def test_a_worker_that_cannot_reach_its_database_says_so_in_one_line(self) -> None:
+        self.worker_file()
+        url = "postgres://ann:verysecret@127.0.0.1:1/shop"
+        made = self.run_command(["python3", "-m", "pawl", "--database-url", url, "worker", "slow:worker"])
+        self.assertEqual(made.returncode, 3, made.stderr)
+        self.assertRegex(made.stderr, r"\Apawl: connecting to database shop at 127\.0\.0\.1:1: [^\n]*PAWL_DATABASE_URL[^\n]*\n\Z")
+        self.assertNotIn("verysecret", made.stderr)
+        url = "postgres//ann:verysecret@127.0.0.1:1/shop"
+        made = self.run_command(["python3", "-m", "pawl", "--database-url", url, "worker", "slow:worker"])
+        self.assertEqual(made.returncode, 2, made.stderr)
+        self.assertRegex(made.stderr, r"\Apawl: reading the database URL: [^\n]*\n\Z")
+        self.assertNotIn("verysecret", made.stderr)
+
     def worker_file(self) -> None:
         (self.folder / "slow.py").write_text(
             f"import time, pawl\nworker = pawl.Worker({self.queue!r}, grace=0.1)\n"

@@ -4,4 +4,8 @@ const worker = new Worker({ queues: ["default_queue"] });
 
 worker.handle("greet", async (step: Step<{ name: string }>) => `Hello, ${step.input.name}!`);
 
-await worker.run(); // until Ctrl-C, then gracefully
+// Until Ctrl-C, then gracefully.
+await worker.run().catch((problem: Error) => {
+  console.error(`greet: ${problem.message}`);
+  process.exitCode = 1;
+});

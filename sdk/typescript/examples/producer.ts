@@ -2,8 +2,14 @@
 import { Client } from "pawl";
 
 const client = new Client();
-for (const name of process.argv.slice(2)) {
-  const task = await client.enqueue<string>("greet", { name }, { key: `greet-${name}` });
-  console.log(await task.wait({ timeoutMs: 60_000 }));
+try {
+  for (const name of process.argv.slice(2)) {
+    const task = await client.enqueue<string>("greet", { name }, { key: `greet-${name}` });
+    console.log(await task.wait({ timeoutMs: 60_000 }));
+  }
+} catch (problem) {
+  console.error(`producer: ${(problem as Error).message}`);
+  process.exitCode = 1;
+} finally {
+  await client.close();
 }
-await client.close();

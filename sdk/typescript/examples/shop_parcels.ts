@@ -26,5 +26,8 @@ worker.handle("shop.ship", async (step: Step<Order>) => {
   return { tracking };
 });
 
-await worker.run({ untilEof: process.argv.includes("--until-eof") });
+await worker.run({ untilEof: process.argv.includes("--until-eof") }).catch((problem: Error) => {
+  console.error(`shop_parcels: ${problem.message}`);
+  process.exitCode = 1;
+});
 await shop.end();

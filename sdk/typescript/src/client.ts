@@ -3,8 +3,8 @@ import { hostname } from "node:os";
 
 import type pg from "pg";
 
-import { connectionConfig, explain, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
-import { ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
+import { connectionConfig, explain, explainReach, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
+import { ClientError, ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
 import { envelope, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
 import { pause } from "./look.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
@@ -58,6 +58,7 @@ export class Submission<Out = unknown> {
 export class Client {
   private readonly pool: pg.Pool;
   private readonly own: boolean;
+  private readonly connection: pg.PoolConfig;
   private readonly waiter: Waiter;
   private readonly actor: string;
 
@@ -68,7 +69,8 @@ export class Client {
     this.own = !config.pool;
     this.pool = config.pool ?? openPool(url!, name, 4);
     this.actor = config.actor ?? `client at ${hostname()}`;
-    this.waiter = new Waiter(this.pool, url ? connectionConfig(url, name) : { ...this.pool.options }, config.listen !== false);
+    this.connection = url ? connectionConfig(url, name) : { ...this.pool.options };
+    this.waiter = new Waiter(this.pool, this.connection, config.listen !== false);
   }
 
   /** Asks for a task of a template, "namespace/name" or "namespace/name@version". Returns when the request is sent. */
@@ -147,8 +149,23 @@ export class Client {
     if (envelopes.length === 0) return [];
     const values = [envelopes.map((e) => e.body), envelopes.map((e) => e.headers)];
     const sql = `select s.msg_id::text from pgmq.send_batch('${queue}', $1::text[]::jsonb[], $2::text[]::jsonb[]) with ordinality s(msg_id, n) order by s.n`;
-    const found = tx ? (await tx.query(sql, values)).rows : await again(() => rows(this.pool, sql, values));
+    const found = tx ? (await tx.query(sql, values)).rows : await this.again(() => rows(this.pool, sql, values));
     return envelopes.map((e, i) => new Submission<Out>(this, { requestId: e.requestId, msgId: found[i].msg_id }));
+  }
+
+  /** Repeats what failed for want of a connection: a request keeps its id, so sending it twice makes one task. */
+  private async again<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (problem) {
+        const state = sqlState(problem);
+        const lost = state === undefined || (state.startsWith("57") && state !== "57014") || state.startsWith("08");
+        if (!lost) throw problem;
+        if (tries === 3) throw new ClientError(`sending requests: ${explainReach(problem, this.connection)}`, { cause: problem });
+        await pause(tries * 50);
+      }
+    }
   }
 
   private async limited(of: { trail: Trail; decisionOnly?: boolean }, options: WaitOptions, late: string) {
@@ -165,20 +182,6 @@ export class Client {
     } finally {
       clearTimeout(timer);
       options.signal?.removeEventListener("abort", leave);
-    }
-  }
-}
-
-/** Repeats what failed for want of a connection: a request keeps its id, so sending it twice makes one task. */
-async function again<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (problem) {
-      const state = sqlState(problem);
-      const lost = state === undefined || (state.startsWith("57") && state !== "57014") || state.startsWith("08");
-      if (!lost || tries === 3) throw problem;
-      await pause(tries * 50);
     }
   }
 }

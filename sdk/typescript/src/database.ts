@@ -41,6 +41,11 @@ function cacheFolder(): string {
 
 /** Settings of a connection: the URL's, and what keeps a dead one from being waited for. */
 export function connectionConfig(url: string, name: string): pg.PoolConfig {
+  try {
+    new pg.Client({ connectionString: url }); // reads it
+  } catch (problem) {
+    throw new ConfigError(`reading the database URL: ${textOf(problem)}; it looks like postgres://user@host:5432/database`);
+  }
   return {
     connectionString: url,
     fallback_application_name: name.slice(0, 63),
@@ -67,10 +72,10 @@ export async function call<T>(pool: pg.Pool, text: string, values: unknown[], ti
   return JSON.parse((await rows(pool, text, values, timeout))[0].answer) as T;
 }
 
-/** The SQLSTATE of an error of the database. */
+/** The SQLSTATE of an error of the database; codes of the system, such as EPIPE, have no digit. */
 export function sqlState(problem: unknown): string | undefined {
   const code = (problem as { code?: unknown } | null)?.code;
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+  return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 /** The SQLSTATE when the database refused what a call carried, so that repeating it is useless. */
@@ -92,4 +97,14 @@ export function explain(problem: unknown): string {
   }
   const hint = (problem as { hint?: unknown } | null)?.hint;
   return typeof hint === "string" && hint ? `${text}: ${hint}` : text;
+}
+
+/** The same for a first call: where it went and what to look at, when the database could not be reached. Without a secret. */
+export function explainReach(problem: unknown, connection: pg.PoolConfig): string {
+  const state = sqlState(problem);
+  if (state && !/^(08|28|3D|53|57)/.test(state)) return explain(problem);
+  const { database, host, port } = new pg.Client(connection);
+  const text = `reaching the database ${database ?? ""} at ${host}:${port}: ${explain(problem)}`;
+  if (state && !/^(28|3D)/.test(state)) return text;
+  return `${text}: ${state ? "" : "is Postgres running there? "}check PAWL_DATABASE_URL or the URL in the code; \`pawl dev\` starts a private one`;
 }

@@ -5,7 +5,7 @@ import type pg from "pg";
 
 import { Heart } from "./beat.js";
 import { Calls } from "./calls.js";
-import { connectionConfig, explain, findUrl, openPool } from "./database.js";
+import { connectionConfig, explainReach, findUrl, openPool } from "./database.js";
 import { ConfigError } from "./errors.js";
 import { Lane, type Run } from "./lane.js";
 import { Listener } from "./listener.js";
@@ -98,7 +98,7 @@ export class Worker {
     return this;
   }
 
-  /** Connects, checks that the queues exist, and begins to work; it works until stop. */
+  /** Connects, checks that the queues exist, and begins to work; it works until stop. Throws ConfigError: its message says what to mend. */
   async start(): Promise<void> {
     if (this.started) throw new ConfigError("starting worker: it was started or stopped before; make a new one");
     if (this.handlers.size === 0) throw new ConfigError("starting worker: no handler is registered; call handle first");
@@ -171,7 +171,7 @@ export class Worker {
     for (const q of this.queues) {
       const calls = new Calls(q.name, this.name, this.pool, this.beats);
       await calls.claim(0).catch((problem: unknown) => {
-        throw new ConfigError(`starting worker: looking at queue "${q.name}": ${explain(problem)}`, { cause: problem });
+        throw new ConfigError(`starting worker: looking at queue "${q.name}": ${explainReach(problem, connection)}`, { cause: problem });
       });
       const lane = new Lane({ queue: q.name, slots: q.concurrency, worker: this.name, handlers: this.handlers, calls, idle: () => this.idle(), log: this.log });
       this.listener?.subscribe(`pgmq.q_${q.name}.INSERT`, () => lane.wake());

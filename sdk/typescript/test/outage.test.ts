@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import pg from "pg";
 
-import { LeaseLost, silentLog, type Step } from "../src/index.js";
+import { Client, ConfigError, LeaseLost, silentLog, type Step } from "../src/index.js";
 import { eventually, newQueue, newWorker, pool, promised, step, submit, until, url } from "./kit.js";
 
 /** Ends all connections of a worker. */
@@ -94,4 +96,24 @@ test("completeIn completes the step with the caller's transaction, or not at all
   assert.equal((await step(late!))?.state, "cancelled");
   await w.stop();
   assert.equal((await pool.query(`select from ledger_${queue}`)).rows.length, 1);
+});
+
+test("a program that cannot reach its database says so in one line, without the password", async () => {
+  for (const [program, host] of [["examples/greet.js", "127.0.0.1"], ["examples/producer.js", "localhost"]] as const) {
+    const env = { ...process.env, PAWL_DATABASE_URL: `postgres://ann:verysecret@${host}:1/shop` };
+    const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>((resolve) =>
+      execFile(process.execPath, [`build/${program}`, "Ada"], { env }, (problem, _, stderr) => resolve({ code: problem?.code, stderr })),
+    );
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, new RegExp(`^[^\\n]* reaching the database shop at ${host}:1: [^\\n]*ECONNREFUSED[^\\n]*check PAWL_DATABASE_URL[^\\n]*\\n$`));
+    assert.doesNotMatch(stderr, /verysecret/);
+  }
+});
+
+test("a text that is no database URL is not repeated", () => {
+  assert.throws(() => new Client({ databaseUrl: "postgres://ann:verysecret@host:port/shop" }), (problem: Error) => {
+    assert.ok(problem instanceof ConfigError);
+    assert.doesNotMatch(inspect(problem), /verysecret/);
+    return true;
+  });
 });
