@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 import pawl
 
@@ -53,6 +54,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    try:
+        conninfo_to_dict(URL)
+    except psycopg.ProgrammingError:  # its text holds the URL, and with it a password
+        sys.exit("transfer: PAWL_DATABASE_URL is not a connection string: postgres://user:password@host:5432/database")
     try:
         main()
     except psycopg.OperationalError as problem:
