@@ -17,8 +17,8 @@ export class Ahead {
     this.estimate = (this.estimate + now) / 2;
   }
 
-  /** At most one for each slot. */
+  /** At most three for each slot. */
   count(slots: number): number {
-    return Math.min(Math.floor(this.estimate), slots);
+    return Math.min(Math.floor(this.estimate), 3 * slots);
   }
 }

@@ -8,8 +8,10 @@ import { clean } from "./json.js";
 import { textOf, type Log } from "./log.js";
 import { Alarm, Look } from "./look.js";
 
-// Milliseconds that the first ended handler waits for others to be reported with, while others are at work.
-const linger = 1;
+// Bounds of the milliseconds that the first ended handler waits for others to be reported with, while others are at work: a
+// quarter of what the last call took, so that a busy database gets fewer and fuller calls.
+const minLinger = 1;
+const maxLinger = 10;
 // Bounds of one call.
 const maxReports = 200;
 const maxReportBytes = 4 << 20;
@@ -48,7 +50,8 @@ export class Lane {
   private running = 0; // handlers at work
   private waiting: Delivery[] = []; // claimed ahead, for the next free slots
   private ended: Outcome[] = []; // of handlers that returned, not reported yet
-  private endedAt = 0; // when the first of them did
+  private linger = minLinger;
+  private lingerFrom = 0; // when the first of them returned, or the last call did
   private retryAt = 0; // no call before this: the last one failed
   private backoff = 0;
   private quit = false;
@@ -137,23 +140,16 @@ export class Lane {
   /** Decides what to say now, or how long to wait. */
   private plan(now: number): { outcomes: Outcome[]; quantity: number; wait: number } {
     if (now < this.retryAt) return { outcomes: [], quantity: 0, wait: this.retryAt - now };
-    const free = this.stopping ? 0 : this.config.slots + this.ahead.count(this.config.slots) - this.running - this.waiting.length;
+    const free = this.stopping ? 0 : this.config.slots - this.running - this.waiting.length; // less than none with what waits
     let wait = 60_000; // until rung
-    let ripe = false;
-    if (this.ended.length > 0) {
-      wait = this.endedAt + linger - now;
-      ripe = wait <= 0 || this.running === 0 || this.ended.length >= maxReports;
-    }
-    let due = false;
-    if (free > 0) {
-      const left = this.look.at - now;
-      due = left <= 0;
-      wait = Math.min(wait, left);
-    }
-    if (!ripe && !due) return { outcomes: [], quantity: 0, wait };
+    // What has ended takes the claim along: only without it a claim goes out for itself.
+    if (this.ended.length > 0) wait = this.running > 0 && this.ended.length < maxReports ? this.lingerFrom + this.linger - now : 0;
+    else if (free > 0) wait = this.look.at - now;
+    if (wait > 0) return { outcomes: [], quantity: 0, wait };
     const outcomes = this.takeEnded();
     // With a backlog of reports, reporting comes first.
-    return { outcomes, quantity: this.ended.length === 0 ? Math.max(free, 0) : 0, wait: 0 };
+    const quantity = this.stopping || this.ended.length > 0 ? 0 : Math.max(free + this.ahead.count(this.config.slots), 0);
+    return { outcomes, quantity, wait: 0 };
   }
 
   /** Takes as many outcomes as one call may carry. */
@@ -182,11 +178,13 @@ export class Lane {
       else if (quantity === 0) reported = await calls.report(outcomes);
       else ({ reported, claimed } = await calls.reportAndClaim(outcomes, quantity));
     } catch (problem) {
+      this.returned(began);
       if (refusesData(problem) && outcomes.length > 0) await this.reportOneByOne(outcomes);
       else this.failed(outcomes, problem);
       return;
     }
-    this.ahead.called(outcomes.length, began, performance.now() - began);
+    this.returned(began);
+    this.ahead.called(outcomes.length, began, this.lingerFrom - began);
     if (this.backoff > 0) log.info("calling the database: it answers again", { queue: this.queue });
     this.backoff = this.retryAt = 0;
     this.settle(outcomes, reported);
@@ -194,9 +192,14 @@ export class Lane {
     await this.begin(claimed, began);
   }
 
+  /** Notes that the call that began then has returned. */
+  private returned(began: number): void {
+    this.lingerFrom = performance.now();
+    this.linger = Math.min(Math.max((this.lingerFrom - began) / 4, minLinger), maxLinger);
+  }
+
   /** Puts back what could not be reported and lets some time pass. */
   private failed(outcomes: Outcome[], problem: unknown): void {
-    if (outcomes.length > 0 && this.ended.length === 0) this.endedAt = performance.now();
     this.ended.unshift(...outcomes);
     const first = this.backoff === 0;
     this.backoff = Math.min(Math.max(2 * this.backoff, minBackoff), maxBackoff);
@@ -296,7 +299,7 @@ export class Lane {
   }
 
   private note(o: Outcome): void {
-    if (this.ended.length === 0) this.endedAt = performance.now();
+    if (this.ended.length === 0) this.lingerFrom = performance.now();
     this.ended.push(o);
   }
 
