@@ -19,7 +19,9 @@ from .errors import INVALID_RESULT, UNKNOWN_HANDLER, Failed, LeaseLost
 if TYPE_CHECKING:
     from .worker import Worker
 
-LINGER = 0.001  # seconds that the first ended handler waits for others to be reported with, while others are at work
+# Seconds that the first ended handler waits for others to be reported with, while others are at work: a quarter of what the
+# last call took, so that a busy database gets fewer and fuller calls.
+MIN_LINGER, MAX_LINGER = 0.001, 0.01
 MAX_REPORTS = 200  # in one call
 MAX_REPORT_BYTES = 4 << 20
 MIN_BACKOFF, MAX_BACKOFF = 0.05, 5.0  # seconds between calls while they fail
@@ -43,7 +45,8 @@ class Lane:
         self.held: dict[int, Delivery] = {}  # claimed, and neither reported nor given back
         self.running = 0  # handlers at work
         self.ended: list[Outcome] = []  # of handlers that returned, not reported yet
-        self.ended_at = 0.0  # when the first of them did
+        self.linger = MIN_LINGER
+        self.linger_from = 0.0  # when the first of them returned, or the last call did
         self.stopping = False  # no more claims
         self.quitting = False  # wind up
         self.woken = False
@@ -71,7 +74,7 @@ class Lane:
                 pass  # the same message came to this worker again: one report for it, the later one
             elif not outcome.give_back:  # else it stays held, and winding up releases it
                 if not self.ended:
-                    self.ended_at = time.monotonic()
+                    self.linger_from = time.monotonic()
                 self.ended.append(outcome)
             if len(self.ended) in (1, MAX_REPORTS) or self.running == 0:
                 self.changed.notify()
@@ -111,13 +114,13 @@ class Lane:
         if self.woken:
             self.woken, self._look_at, self._look_since = False, 0.0, 0.0
         free = 0 if self.stopping else self.slots - self.running
-        wait, ripe = 3600.0, False
-        if self.ended:
-            wait = self.ended_at + LINGER - now
-            ripe = wait <= 0 or self.running == 0 or len(self.ended) >= MAX_REPORTS
-        due = free > 0 and self._look_at <= now
-        if not ripe and not due:
-            return [], 0, min(wait, self._look_at - now) if free > 0 else wait
+        wait = 3600.0
+        if self.ended:  # takes the claim along: only without it a claim goes out for itself
+            wait = self.linger_from + self.linger - now if self.running and len(self.ended) < MAX_REPORTS else 0.0
+        elif free > 0:
+            wait = self._look_at - now
+        if wait > 0:
+            return [], 0, wait
         outcomes = self._take_ended()
         return outcomes, 0 if self.ended else max(free, 0), 0.0  # with a backlog of reports, reporting comes first
 
@@ -146,16 +149,24 @@ class Lane:
                     (self.queue, reports, quantity, self.worker.name))  # fmt: skip
                 reported, claimed = answer["reported"], answer["claimed"]
         except (psycopg.Error, OSError) as problem:
+            self._returned(began)
             if outcomes and refuses_data(problem):
                 self._report_one_by_one(outcomes)
             else:
                 self._failed(outcomes, problem)
             return
+        self._returned(began)
         self._recovered()
         self._settle(outcomes, reported)
         if quantity:
             self._found(quantity, len(claimed), time.monotonic())
             self._begin(claimed, began)
+
+    def _returned(self, began: float) -> None:
+        """Notes that the call that began then has returned."""
+        with self.changed:
+            self.linger_from = time.monotonic()
+            self.linger = min(max((self.linger_from - began) / 4, MIN_LINGER), MAX_LINGER)
 
     def _report(self, reports: str) -> list[dict[str, Any]]:
         return self.database.call("select pawl.report_steps(%s, %s::text::jsonb, %s)::text", (self.queue, reports, self.worker.name))
@@ -182,8 +193,6 @@ class Lane:
 
     def _failed(self, outcomes: list[Outcome], problem: BaseException) -> None:
         with self.changed:
-            if outcomes and not self.ended:
-                self.ended_at = time.monotonic()
             self.ended = outcomes + self.ended
             first = self.backoff == 0
             self.backoff = min(max(2 * self.backoff, MIN_BACKOFF), MAX_BACKOFF)
@@ -235,7 +244,7 @@ class Lane:
                 elif handler is None:
                     delivery.ended = True
                     self.held[delivery.msg_id] = delivery
-                    self.ended_at = time.monotonic()
+                    self.linger_from = time.monotonic()
                     self.ended.append(self._unknown_handler(delivery))
                 else:
                     delivery.lease_from, delivery.beat_at = asked, asked + delivery.lease / 3
