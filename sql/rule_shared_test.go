@@ -82,15 +82,10 @@ func TestWorkIsSharedOutWithoutOverlap(t *testing.T) {
 
 	k.Exec("select pawl.report_steps('work_queue', $1, 'w')", reportsOf("failed", claimed...))
 	k.Later(time.Hour)
-	var fired int
 	require.Eventually(t, func() bool { // one passes over what another holds, and comes again
-		for _, answer := range together[object](k, 4, "select pawl.fire_due(10, 'clock')") {
-			fired += int(answer["fired"].(float64))
-		}
-		return fired >= 100
+		together[object](k, 4, "select pawl.fire_due(10, 'clock')")
+		return get[int](k, "select count(*)::int from pawl.steps where attempt = 2 and state = 'enqueued'") == 100
 	}, time.Minute, time.Millisecond)
-	require.Equal(t, 100, fired)
-	require.Equal(t, 100, get[int](k, "select count(*)::int from pawl.steps where attempt = 2 and state = 'enqueued'"))
 	require.Equal(t, 100, get[int](k, "select count(*)::int from pgmq.q_work_queue where message->>'attempt' = '2'"))
 	k.sound()
 }

@@ -1,6 +1,7 @@
 -- does: fires what is due: tasks that start now, tasks past their deadline, attempts past their timeout, retries whose
 --   back-off is over. Every orchestrator gets other tasks; one that somebody holds is left for the next round. Returns
---   {fired, next_due_ms, more}: next_due_ms counts from now, null when nothing waits for a time.
+--   {fired, next_due_ms, more}: fired counts the tasks looked at, one that another has just fired included; next_due_ms counts
+--   from now, null when nothing waits for a time.
 -- called by: the step-enqueuer's clock.
 -- locks: tasks by id and their entity claims, skip locked, then their steps.
 -- raises: nothing of its own.
