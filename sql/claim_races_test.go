@@ -20,6 +20,18 @@ func reportingWhileBusy(k *kit, task uuid.UUID, d delivery) *kit {
 	return reporting
 }
 
+// reportedUnderALock claims and reports a payment while somebody holds its row: the claim stays, and the result that is to
+// move the row waits in its queue.
+func reportedUnderALock(k *kit) (task uuid.UUID, holder *kit) {
+	k.Helper()
+	task = k.pay("A-1", "admin")
+	d := k.ClaimOne("work_queue")
+	holder = k.begin()
+	holder.Exec("select from invoices where number = 'A-1' for update")
+	k.Finish("work_queue", d)
+	return task, holder
+}
+
 // withoutWaiting runs a statement that others' locks must not keep.
 func withoutWaiting(k *kit, sql string, args ...any) {
 	k.Helper()
@@ -94,11 +106,7 @@ func TestClockPassesOverAClaimThatSomebodyHolds(t *testing.T) {
 func TestTimeoutAfterTheReportLeavesTheRowToTheResult(t *testing.T) {
 	k := newCommittingKit(t)
 	invoices(k, object{"timeout_ms": 1000})
-	task := k.pay("A-1", "admin")
-	d := k.ClaimOne("work_queue")
-	holder := k.begin()
-	holder.Exec("select from invoices where number = 'A-1' for update")
-	k.Finish("work_queue", d)
+	task, holder := reportedUnderALock(k)
 	k.Later(10 * time.Second)
 	k.Tick()
 	require.Equal(t, "waiting_for_retry", k.steps(task)["pay"])
@@ -122,11 +130,7 @@ func TestDeadLetterOfAResultLeavesItsClaimToTheJanitor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
 			invoices(k, object{"timeout_ms": 1000})
-			task := k.pay("A-1", "admin")
-			d := k.ClaimOne("work_queue")
-			holder := k.begin()
-			holder.Exec("select from invoices where number = 'A-1' for update")
-			k.Finish("work_queue", d)
+			task, holder := reportedUnderALock(k)
 			holder.commit()
 			if test.timeout > 0 {
 				k.Later(test.timeout)

@@ -33,7 +33,6 @@ func (l *lane) begin(claimed []*delivery, asked time.Time) {
 		case handle == nil:
 			l.held[d.MsgID] = d
 			d.ended, d.cancel = true, func(error) {}
-			l.lingerFrom = time.Now()
 			l.ended = append(l.ended, l.unknownHandler(d))
 		default:
 			d.handle = handle

@@ -114,16 +114,16 @@ func (l *lane) plan(now time.Time) (t turn, wait time.Duration) {
 	if l.stopping {
 		free, quantity = 0, 0
 	}
-	wait = time.Hour // until nudged
-	switch {         // what has ended takes the claim along: only without it a claim goes out for itself
+	// What has ended takes the claim along: only without it a claim goes out for itself.
+	switch {
+	case len(l.ended) >= maxReports, len(l.ended) > 0 && l.running == 0:
+		wait = 0
 	case len(l.ended) > 0:
-		if l.running > 0 && len(l.ended) < maxReports {
-			wait = l.lingerFrom.Add(l.linger).Sub(now)
-		} else {
-			wait = 0
-		}
+		wait = l.lingerFrom.Add(l.linger).Sub(now)
 	case free > 0:
 		wait = l.look.at.Sub(now)
+	default:
+		wait = time.Hour // until nudged
 	}
 	if wait > 0 {
 		return turn{}, wait

@@ -82,7 +82,6 @@ func echoesTexts(ctx context.Context, k *kit) error {
 	return echoes([]any{all})(ctx, k)
 }
 
-// gathers runs two steps and a third that returns what it got of them.
 // incompressible text of n times 33 characters: what Postgres stores compactly would travel in the message.
 func incompressible(n int) string {
 	var text strings.Builder
@@ -93,6 +92,7 @@ func incompressible(n int) string {
 	return text.String()
 }
 
+// gathers runs two steps and a third that returns what it got of them.
 func gathers(name, text string) func(context.Context, *kit) error {
 	return func(ctx context.Context, k *kit) error {
 		ref, err := k.template(ctx, name, `

@@ -1,8 +1,8 @@
 -- does: ends the entity claims of steps whose workers report, in the transaction that reports: with CompleteTx the user's
 --   writes and the move are one. Success moves on, failure and rejection move back, also when the step was cancelled
 --   meanwhile: the body's word counts for the row. A complete result whose row somebody else has moved becomes a failed
---   one of type claim_lost. A row that somebody holds is left to end_entity_claims; no janitor
---   takes it until then, unless the result becomes a dead letter.
+--   one of type claim_lost. A row that somebody holds is left to end_entity_claims; no janitor takes it
+--   until then, unless the result becomes a dead letter.
 -- called by: report_steps, for messages of steps with claims.
 -- locks: the claims, then the users' rows (nowait).
 -- raises: what the users' tables raise.

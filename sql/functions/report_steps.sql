@@ -4,7 +4,7 @@
 --   is somebody else's by now, or the attempt has ended, and nothing was written; or its entity claim was lost, which is
 --   written as a failure unless the caller rolls back.
 -- called by: workers, report_and_claim_steps.
--- locks: its messages by id, then task rows (skip locked), then their steps.
+-- locks: its messages by id, then their entity claims, then task rows (skip locked), then their steps.
 -- raises: PW010 for an unknown queue, PW016 for a malformed report.
 create or replace function pawl.report_steps(queue text, reports jsonb, worker text) returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$

@@ -56,12 +56,14 @@ begin
     (select array_agg((y.task_id, y.step, 0)::pawl.step_ref) from readied y where y.state = 'enqueued') as refs
   into moved from tallies t;
 
+  slow := moved.slow;
   if coalesce(cardinality(moved.applied), 0) < cardinality(results) then
-    slow := moved.slow || pawl.settle_odd_results(results, moved.applied) || case when settings.held then pawl.close_attempts(results, null, null) end;
-  elsif settings.held then
-    slow := moved.slow || pawl.close_attempts(results, moved.queues, moved.templates);
-  else
-    slow := moved.slow;
+    slow := slow || pawl.settle_odd_results(results, moved.applied);
+    moved.queues := null; -- and templates: the other steps' are not known
+    moved.templates := null;
+  end if;
+  if settings.held then
+    slow := slow || pawl.close_attempts(results, moved.queues, moved.templates);
   end if;
 
   -- What is slow leaves counting to settle_tasks, and so does a task that ends with a failed step: hold may keep it open.

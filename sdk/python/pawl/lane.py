@@ -244,7 +244,6 @@ class Lane:
                 elif handler is None:
                     delivery.ended = True
                     self.held[delivery.msg_id] = delivery
-                    self.linger_from = time.monotonic()
                     self.ended.append(self._unknown_handler(delivery))
                 else:
                     delivery.lease_from, delivery.beat_at = asked, asked + delivery.lease / 3
