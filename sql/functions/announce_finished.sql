@@ -1,6 +1,6 @@
 -- does: wakes those who wait for a task's end, on channel pawl_finished, at most once in 3 ms. Waiters look again for a
 --   while after each wake-up, since an announcement may be suppressed by an earlier one.
--- called by: finish_tasks, end_tasks.
+-- called by: settle_results, finish_counted_tasks, end_tasks.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.announce_finished() returns void language plpgsql as $$

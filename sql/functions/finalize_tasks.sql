@@ -28,7 +28,7 @@ begin
   into ended, outcomes
   from unnest(tasks) i(id) left join pawl.tasks t on t.task_id = i.id;
   if ended is not null then
-    perform pawl.finish_tasks(ended, true);
+    perform pawl.finish_counted_tasks(ended);
   end if;
   return coalesce(outcomes, '[]');
 end $$;

@@ -10,12 +10,11 @@ declare
 begin
   insert into pawl.audit (task_id, step, index, from_state, to_state, event, revision, attempt, delivery, processor, actor, at)
   select n.task_id, n.step, n.index, 'pending', n.state::text,
-    case when l.event is null or n.revision <> 1 or l.hops <> 1 or (l.operator_only and acting is null)
-      then pawl.refuse_transition('step', n.task_id || '/' || n.step, '', n.state::text, 0, n.revision)
-      else l.event end,
+    case when n.revision = 1 and jsonb_array_length(pawl.legal_moves('step')->('pending>' || n.state)) = 1
+      then pawl.legal_moves('step')->('pending>' || n.state)->0->>2
+      else pawl.refuse_transition('step', n.task_id || '/' || n.step, '', n.state::text, 0, n.revision) end,
     n.revision, n.attempt, n.deliveries, working, acting, n.state_since
   from new_rows n
-  left join pawl.legal_transitions l on l.entity = 'step' and l.from_state = 'pending' and l.to_state = n.state::text
   where n.state <> 'pending' or n.revision <> 0;
   return null;
 end $$;

@@ -9,11 +9,10 @@ declare
 begin
   insert into pawl.audit (task_id, to_state, event, revision, processor, actor, at)
   select n.task_id, n.state::text,
-    case when l.event is null or n.revision <> 1
-      then pawl.refuse_transition('task', n.task_id::text, '', n.state::text, 0, n.revision)
-      else l.event end,
+    case when n.revision = 1 and pawl.legal_moves('task') ? ('>' || n.state)
+      then pawl.legal_moves('task')->('>' || n.state)->0->>2
+      else pawl.refuse_transition('task', n.task_id::text, '', n.state::text, 0, n.revision) end,
     n.revision, working, acting, n.state_since
-  from new_rows n
-  left join pawl.legal_transitions l on l.entity = 'task' and l.from_state = '' and l.to_state = n.state::text;
+  from new_rows n;
   return null;
 end $$;

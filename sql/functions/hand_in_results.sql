@@ -6,26 +6,23 @@
 create or replace function pawl.hand_in_results(results pawl.step_result[]) returns void
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-  direct boolean := (select s.direct and not s.staged from pawl.engine_settings s);
   ids uuid[];
   free uuid[];
 begin
-  if direct then
-    begin
-      -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
-      select d.ids, array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
-        order by t.task_id for no key update skip locked)
-      into ids, free from (select array(select distinct r.task_id from unnest(results) r) as ids) d;
-      if cardinality(free) = cardinality(ids) then
-        perform pawl.settle_results(results);
-        return;
-      elsif cardinality(free) > 0 then
-        perform pawl.settle_results(array(select r from unnest(results) r where r.task_id = any (free)));
-      end if;
-    exception when others then
-      free := null;
-    end;
-  end if;
+  begin
+    -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
+    select d.ids, case when s.direct and not s.staged then array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
+      order by t.task_id for no key update skip locked) end
+    into ids, free from pawl.engine_settings s, (select array(select distinct r.task_id from unnest(results) r) as ids) d;
+    if cardinality(free) = cardinality(ids) then
+      perform pawl.settle_results(results);
+      return;
+    elsif cardinality(free) > 0 then
+      perform pawl.settle_results(array(select r from unnest(results) r where r.task_id = any (free)));
+    end if;
+  exception when others then
+    free := null;
+  end;
   insert into pgmq.q_orchestration_step_results (vt, message, headers)
   select clock_timestamp(), jsonb_strip_nulls(jsonb_build_object('v', 1, 'task_id', r.task_id, 'step', r.step, 'index', r.index,
     'attempt', r.attempt, 'status', r.status, 'worker', r.worker, 'error', r.error))

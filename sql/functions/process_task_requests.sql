@@ -7,7 +7,7 @@
 -- locks: its messages by id, then identity rows by key.
 -- raises: nothing of its own; what raises is tried again message by message.
 create or replace function pawl.process_task_requests(messages jsonb, processor text default null) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   taken pawl.task_request[];
   fresh pawl.task_request[];
@@ -29,9 +29,8 @@ begin
         over w <= e.max_steps_per_transaction as fits
     from asked a cross join pawl.engine_settings e left join pawl.templates t using (template_id)
     window w as (order by a.msg_id rows unbounded preceding)),
-  gone as (delete from pgmq.q_orchestration_task_requests q where q.msg_id = any (array(
-      select l.msg_id from pgmq.q_orchestration_task_requests l
-      where l.msg_id = any (array(select w.msg_id from wanted w where w.fits)) order by l.msg_id for update of l))
+  gone as (delete from pgmq.q_orchestration_task_requests q -- an index scan takes them by id
+    where q.msg_id = any (array(select w.msg_id from wanted w where w.fits))
     returning q.msg_id, q.read_ct, q.message, q.headers),
   judged as (select g.msg_id, g.read_ct, g.message, w.template_id, w.strategy, w.scope, case when w.traceparent is null then g.headers
         else coalesce(g.headers, '{}') || jsonb_build_object('traceparent', w.traceparent) end as headers,

@@ -9,42 +9,41 @@
 create or replace function pawl.report_steps(queue text, reports jsonb, worker text) returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
+  fences record;
   taken pawl.delivery[];
   results pawl.step_result[];
   timely bigint[];
-  accepted bigint[];
-  ids bigint[];
-  counts int[];
+  claimed boolean;
 begin
   perform pawl.check_step_queue(queue);
-  select c.ids, c.counts into ids, counts from pawl.read_reports(reports) c;
-  if ids is null then
+  fences := pawl.read_reports(reports);
+  if fences.ids is null then
     return '[]';
   end if;
   perform set_config('pawl.processor', coalesce(worker, ''), true);
-  execute format('select pawl_queues.%I($1, $2)', 'delete_' || queue) into taken using ids, counts;
+  execute format('select pawl_queues.%I($1, $2)', 'delete_' || queue) into taken using fences.ids, fences.counts;
   if taken is null then
-    return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(ids) i);
+    return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(fences.ids) i);
   end if;
   with ended as materialized (
-    select g.msg_id, g.read_ct, (g.message->>'task_id')::uuid as task_id, g.message->>'step' as step,
+    select g.msg_id, g.read_ct, g.headers, (g.message->>'task_id')::uuid as task_id, g.message->>'step' as step,
       coalesce((g.message->>'index')::int, 0) as index, (g.message->>'attempt')::int as attempt
     from unnest(taken) g)
   select array_agg((e.task_id, e.step, e.index, e.attempt, r->>'status', r->'result', r->'error', report_steps.worker,
       e.msg_id)::pawl.step_result order by e.msg_id),
-    array_agg(e.msg_id) filter (where s.task_id is not null)
-  into results, timely
+    array_agg(e.msg_id) filter (where s.task_id is not null), bool_or(e.headers ? 'claim')
+  into results, timely, claimed
   from ended e
   join jsonb_array_elements(reports) r on (r->>'msg_id')::bigint = e.msg_id and (r->>'read_ct')::int = e.read_ct
   left join pawl.steps s on s.task_id = e.task_id and s.step = e.step and s.index = e.index and s.attempt = e.attempt
     and s.state in ('in_progress', 'enqueued');
-  if exists (select from unnest(taken) g where g.headers ? 'claim') then
+  if claimed then
     results := pawl.end_reported_claims(results);
+    timely := array(select r.msg_id from unnest(results) r where r.msg_id = any (timely)
+      and r.error->>'type' is distinct from 'claim_lost');
   end if;
   perform pawl.hand_in_results(results);
-  accepted := array(select r.msg_id from unnest(results) r where r.msg_id = any (timely)
-    and r.error->>'type' is distinct from 'claim_lost');
-  return (select json_agg(json_build_object('msg_id', u.id, 'accepted',
-      u.id = any (accepted) and exists (select from unnest(taken) g where g.msg_id = u.id and g.read_ct = u.read_count)))
-    from unnest(ids, counts) u(id, read_count));
+  return (select json_agg(json_build_object('msg_id', u.id, 'accepted', g.msg_id is not null and coalesce(u.id = any (timely), false)))
+    from unnest(fences.ids, fences.counts) u(id, read_count)
+    left join unnest(taken) g on g.msg_id = u.id and g.read_ct = u.read_count);
 end $$;

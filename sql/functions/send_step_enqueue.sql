@@ -1,5 +1,5 @@
 -- does: asks the step-enqueuer to look at tasks again.
--- called by: create_tasks, settle_results, settle_tasks, operator functions.
+-- called by: create_tasks, count_staged, settle_tasks, operator functions.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.send_step_enqueue(ids uuid[], reason text) returns void language plpgsql as $$

@@ -1,5 +1,5 @@
 -- does: asks the finalizer to look at tasks.
--- called by: settle_results, settle_tasks in staged mode.
+-- called by: count_staged, settle_tasks in staged mode.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.send_task_finalization(ids uuid[], reason text) returns void language plpgsql as $$

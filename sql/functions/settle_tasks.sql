@@ -39,6 +39,6 @@ begin
   if settings.staged then
     perform pawl.send_task_finalization(ended, 'no open step');
   elsif ended is not null then
-    perform pawl.finish_tasks(ended, true);
+    perform pawl.finish_counted_tasks(ended);
   end if;
 end $$;

@@ -8,7 +8,8 @@ func ends() []defect {
 			"s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')\n    and not (s.state", "s.state in ('pending', 'enqueued', 'in_progress', 'waiting')\n    and not (s.state"),
 		sql("end_tasks", "a cancelled task keeps its deadline", m, "finalized_at = at, due_at = null, open_count", "finalized_at = at, open_count"),
 		sql("end_tasks", "a cancelled task keeps its key", m, "  perform pawl.close_tasks(ids);\n", ""),
-		sql("finish_tasks", "a finished task does not say so to its key and its sender", m, "    perform pawl.close_tasks(told);\n", "    null;\n"),
+		sql("settle_results", "a complete task does not say so to its key and its sender", m, "      perform pawl.close_tasks(counted.told);\n", "      null;\n"),
+		sql("finish_counted_tasks", "a failed task does not say so to its key and its sender", m, "    perform pawl.close_tasks(told);\n", "    null;\n"),
 		sql("finalize_tasks", "a finalizer decides without the task's lock", []tests{engine("Finaliz")},
 			"  perform from pawl.tasks t where t.task_id = any (tasks) order by t.task_id for no key update;\n", ""),
 		sql("lock_task", "an operator's command decides without the task's lock", []tests{engine("TestCancelAnd|TestOperator"), meeting("running: cancel / resolve"), meeting("running: cancel / report b")},
@@ -32,7 +33,7 @@ func ends() []defect {
 func doors() []defect {
 	return []defect{
 		sql("process_task_requests", "requests stay in their queue", []tests{crashing("request/before"), model()},
-			"delete from pgmq.q_orchestration_task_requests q where", "update pgmq.q_orchestration_task_requests q set vt = q.vt where"),
+			"delete from pgmq.q_orchestration_task_requests q --", "update pgmq.q_orchestration_task_requests q set vt = q.vt --"),
 		sql("process_task_requests", "a request_id is not heard: a request repeated after a lost COMMIT makes a second task", []tests{crashing("request/before"), engine("Request|Identity|Repeat")},
 			"then g.message->>'request_id' end)::uuid,", "then null end)::uuid,"),
 		sql("decide_identity", "a failed task keeps its key for ever", []tests{model()},
@@ -65,11 +66,12 @@ func gates() []defect {
 func guards() []defect {
 	raw := []tests{engine("TestRawUpdatesMeetTheGuards|Layers")}
 	return []defect{
-		sql("guard_steps", "the guard of steps does not compare revisions", raw, " or n.revision <> o.revision + l.hops or", " or"),
-		sql("guard_steps", "the guard of steps lets illegal transitions pass", raw, "case when l.event is null or n.revision", "case when n.revision"),
-		sql("guard_tasks", "the guard of tasks lets illegal transitions pass", raw, "case when l.event is null or n.revision", "case when n.revision"),
+		sql("guard_steps", "the guard of steps does not compare revisions", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is not null then"),
+		sql("guard_steps", "the guard of steps lets illegal transitions pass", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is null or j.revision = j.was + jsonb_array_length(j.moves) then"),
+		sql("guard_steps", "the guard of steps lets anybody make an operator's transition", raw, "case when acting is not null then", "case when true then"),
+		sql("guard_tasks", "the guard of tasks lets illegal transitions pass", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is null or j.revision = j.was + jsonb_array_length(j.moves) then"),
 		sql("guard_tasks", "the first of two transitions in one update is not audited", []tests{model()},
-			"from judged j where j.via_state is not null\n", "from judged j where false\n"),
+			"generate_series(1, greatest(n.revision - o.revision, 1)) as hop", "greatest(n.revision - o.revision, 1) as hop"),
 	}
 }
 

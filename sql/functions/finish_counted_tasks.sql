@@ -1,15 +1,13 @@
 -- does: makes locked tasks without an open step final: complete, or error when a step failed. One update that passes
---   evaluating_results (both transitions are audited), with the result, then what follows an end (close_tasks). A task with
---   failed steps is final only after settle_tasks counted; others with failures are returned, for settle_tasks.
--- called by: settle_results, settle_tasks (counted), finalize_tasks (counted).
+--   evaluating_results (both transitions are audited), with the result, then what follows an end (close_tasks).
+-- called by: settle_tasks, finalize_tasks: for tasks whose counters were just checked or kept.
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing of its own.
-create or replace function pawl.finish_tasks(ids uuid[], counted boolean default false) returns uuid[]
+create or replace function pawl.finish_counted_tasks(ids uuid[]) returns void
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   at timestamptz := pawl.now();
   told uuid[];
-  unsettled uuid[];
 begin
   with ends as (
     select t.task_id, t.failed_count > 0 as failed,
@@ -25,7 +23,7 @@ begin
     join pawl.tasks t on t.task_id = i.task_id
     join pawl.templates p on p.template_id = t.template_id
     left join pawl.steps r on r.task_id = t.task_id and r.step = p.result_step and r.index = 0
-    where (counted or t.failed_count = 0) and not pawl.is_final(t.state)),
+    where not pawl.is_final(t.state)),
   ended as (
     update pawl.tasks t set state = case when e.failed then 'error' else 'complete' end::pawl.task_state,
       revision = t.revision + case when t.state = 'evaluating_results' then 1 else 2 end,
@@ -34,12 +32,9 @@ begin
       result = case when not e.failed then e.result end
     from ends e where t.task_id = e.task_id
     returning t.task_id, t.key is not null or t.reply_to is not null as told)
-  select array_agg(e.task_id) filter (where e.told),
-    (select array_agg(i) from unnest(ids) i where not exists (select from ended x where x.task_id = i))
-  into told, unsettled from ended e;
+  select array_agg(e.task_id) into told from ended e where e.told;
   if told is not null then
     perform pawl.close_tasks(told);
   end if;
   perform pawl.announce_finished();
-  return unsettled;
 end $$;

@@ -1,0 +1,34 @@
+-- does: counts tasks down when every hop goes through its queue: those with a step that became ready are sent to the
+--   step-enqueuer, those at their end to the finalizer. Returns the others, for settle_tasks: an end with a failed step.
+-- called by: settle_results in staged mode.
+-- locks: nothing more: the tasks are locked.
+-- raises: nothing of its own.
+create or replace function pawl.count_staged(ids uuid[], done int[], active int[], slow uuid[]) returns uuid[]
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  at timestamptz := pawl.now();
+  ready uuid[];
+  ended uuid[];
+  others uuid[];
+begin
+  with tally as materialized (select * from unnest(ids, done, active) u(task_id, done, active)
+    where slow is null or not u.task_id = any (slow)),
+  counted as (
+    update pawl.tasks t set open_count = t.open_count - u.done, active_count = t.active_count - u.done + u.active,
+      state = pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active, t.held_count, t.retrying_count,
+        t.waiting_count, t.failed_count),
+      revision = t.revision + (t.state <> pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active,
+        t.held_count, t.retrying_count, t.waiting_count, t.failed_count))::int,
+      state_since = case when t.state <> pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active,
+        t.held_count, t.retrying_count, t.waiting_count, t.failed_count) then at else t.state_since end
+    from tally u
+    where t.task_id = u.task_id and (t.open_count > u.done or t.failed_count = 0)
+    returning t.task_id, t.open_count, u.active)
+  select (select array_agg(u.task_id) from tally u where not exists (select from counted c where c.task_id = u.task_id)),
+    (select array_agg(c.task_id) from counted c where c.active > 0),
+    (select array_agg(c.task_id) from counted c where c.open_count = 0)
+  into others, ready, ended;
+  perform pawl.send_step_enqueue(ready, 'ready');
+  perform pawl.send_task_finalization(ended, 'no open step');
+  return others;
+end $$;
