@@ -22,8 +22,7 @@ type again struct{}
 // ladder is when a consumer looks again after a wake-up and after emptying its queue: announcements within 3 ms of one
 // another are one, and the first may have come before the second's transaction was visible. After the last rung it
 // sleeps until something wakes it; the idle poll does within a second or five.
-var ladder = []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond,
-	640 * time.Millisecond}
+var ladder = []time.Duration{5 * time.Millisecond, 25 * time.Millisecond, 150 * time.Millisecond, 675 * time.Millisecond}
 
 // work is what makes one of the four actors out of a consumer.
 type work interface {

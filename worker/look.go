@@ -5,7 +5,7 @@ import "time"
 // again is when an emptied queue is looked at again, counted from the last wake-up or delivery: an announcement soon after
 // another one is suppressed by the database, so what it would have told is found by looking. What was put off for a
 // moment (a claim that was busy) is found by the last.
-var again = []time.Duration{5 * time.Millisecond, 15 * time.Millisecond, 55 * time.Millisecond, 215 * time.Millisecond, 855 * time.Millisecond}
+var again = []time.Duration{5 * time.Millisecond, 30 * time.Millisecond, 180 * time.Millisecond, 855 * time.Millisecond}
 
 // look decides when a queue is looked at next. Only its lane's goroutine uses it.
 type look struct {

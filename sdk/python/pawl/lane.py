@@ -28,7 +28,7 @@ MIN_BACKOFF, MAX_BACKOFF = 0.05, 5.0  # seconds between calls while they fail
 # When an emptied queue is looked at again, counted from the last wake-up or delivery: an announcement soon after another one
 # is suppressed by the database, so what it would have told is found by looking. What was put off for a moment (a claim that
 # was busy) is found by the last.
-LOOK_AGAIN = (0.005, 0.015, 0.055, 0.215, 0.855)
+LOOK_AGAIN = (0.005, 0.03, 0.18, 0.855)
 UNKNOWN_DELIVERIES = 5  # so often is a step without a handler here left to other workers before it is reported as failed
 
 

@@ -3,7 +3,7 @@
  * another one is suppressed by the database, so what it would have told is found by looking. What was put off for a moment
  * (a claim that was busy) is found by the last.
  */
-export const again: readonly number[] = [5, 15, 55, 215, 855];
+export const again: readonly number[] = [5, 30, 180, 855];
 
 /** Decides when a queue is looked at next. Times are those of performance.now(). */
 export class Look {

@@ -1,0 +1,79 @@
+package sql_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// announced runs act and returns the queues that were announced meanwhile, in alphabetical order.
+func (k *kit) announced(act func()) []string {
+	k.Helper()
+	listener, err := k.pool.Acquire(k.Context())
+	require.NoError(k, err)
+	defer listener.Release()
+	for _, queue := range []string{"work_queue", "other_queue"} {
+		_, err = listener.Exec(k.Context(), "listen "+pgx.Identifier{"pgmq.q_" + queue + ".INSERT"}.Sanitize())
+		require.NoError(k, err)
+	}
+	k.Exec("select pg_sleep(0.005)") // no announcement is suppressed by one from before
+	act()
+	_, err = listener.Exec(k.Context(), "select pg_notify('pgmq.q_work_queue.INSERT', 'end')")
+	require.NoError(k, err)
+	seen := map[string]bool{}
+	for {
+		n, err := listener.Conn().WaitForNotification(k.Context())
+		require.NoError(k, err)
+		if n.Payload == "end" {
+			break
+		}
+		seen[strings.TrimSuffix(strings.TrimPrefix(n.Channel, "pgmq.q_"), ".INSERT")] = true
+	}
+	_, err = listener.Exec(k.Context(), "unlisten *")
+	require.NoError(k, err)
+	var queues []string
+	for _, queue := range []string{"other_queue", "work_queue"} {
+		if seen[queue] {
+			queues = append(queues, queue)
+		}
+	}
+	return queues
+}
+
+// R5: what a call makes ready and takes itself wakes nobody; what it leaves does.
+func TestWhatACallTakesItselfWakesNobody(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("wake/fan", nil, step("a"), step("b: a"), step("c: b"), step("d: b"), step("e: b"), step("f: c d e"),
+		step("g: c", object{"queue": "other_queue"}))
+	var held []delivery
+	exchange := func(quantity int) {
+		answer := get[struct{ Claimed []delivery }](k, "select pawl.report_and_claim_steps('work_queue', $1, $2, 'w')",
+			reportsOf("complete", held...), quantity)
+		held = answer.Claimed
+	}
+	require.Equal(k, []string{"work_queue"}, k.announced(func() { k.Submit("wake/fan") }), "a is for whoever comes")
+	held = k.Claim(queue)
+	require.Empty(k, k.announced(func() { exchange(10) }), "b was taken along")
+	require.Len(k, held, 1)
+	require.Equal(k, []string{"work_queue"}, k.announced(func() { exchange(2) }), "c, d and e are three")
+	require.Len(k, held, 2)
+	require.Equal(k, []string{"other_queue"}, k.announced(func() { exchange(10) }), "g is in another queue")
+	require.Len(k, held, 1, "e")
+	require.Equal(k, []string{"work_queue"}, k.announced(func() { k.Finish(queue, held...) }), "f is for whoever comes")
+
+	many := make([]delivery, 0, 5)
+	for range 5 {
+		k.Submit("wake/fan")
+	}
+	for len(many) < 5 {
+		for _, d := range k.Claim(queue) {
+			if d.Step == "a" {
+				many = append(many, d)
+			}
+		}
+	}
+	held = many
+	require.Equal(k, []string{"work_queue"}, k.announced(func() { exchange(10) }), "more than a few are announced: others may be idle")
+}
