@@ -231,7 +231,21 @@ func TestRawUpdatesMeetTheGuards(t *testing.T) {
 	k.refused("23514", "update pawl.steps set worker = 'me' where task_id = $1 and step = 'a'", task)
 	k.refused("23514", "update pawl.tasks set open_count = -1 where task_id = $1", task)
 	k.refused("PW001", "insert into pawl.tasks select (jsonb_populate_record(t, jsonb_build_object('task_id', gen_random_uuid(), 'revision', 7))).* from pawl.tasks t where task_id = $1", task)
+	k.refused("PW001", "update pawl.steps set index = 7, revision = revision + 1 where task_id = $1 and step = 'a'", task)
 	k.sound()
+
+	byHand := []string{
+		"update pawl.steps set state = 'resolved_manually', revision = revision + 1 where task_id = $1 and step = 'a'",
+		"update pawl.tasks set state = 'resolved_manually', revision = revision + 1, finalized_at = now() where task_id = $1",
+	}
+	for _, sql := range byHand { // only an operator's functions, which say who acts
+		k.refused("PW001", sql, task)
+	}
+	k.Exec("select set_config('pawl.actor', 'test', true)")
+	for _, sql := range byHand {
+		k.Exec(sql, task)
+	}
+	require.Contains(k, k.events(task), "a: resolved")
 }
 
 func TestAMalformedReportDeletesNothing(t *testing.T) {

@@ -44,7 +44,7 @@ func (l *lane) begin(claimed []*delivery, asked time.Time) {
 				break
 			}
 			l.running++
-			go l.run(d)
+			go l.work(d)
 		}
 		l.mu.Unlock()
 	}

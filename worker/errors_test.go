@@ -70,6 +70,10 @@ func TestPanicsAreFailuresAndTheWorkerLivesOn(t *testing.T) {
 	require.Equal(t, "panic", r.Error.Type)
 	require.Equal(t, "the handler ended its goroutine", r.Error.Message)
 	k.await(k.submit("works", "panic_queue", nil)[0], "complete")
+	// With claims ahead, each of them has others that wait for its slot.
+	for _, task := range k.submit("exits", "panic_queue", make([]any, 300)...) {
+		k.await(task, "waiting_for_retry")
+	}
 }
 
 func TestResultsThatCannotBeStoredFailForGood(t *testing.T) {

@@ -153,15 +153,14 @@ func (l *lane) takeEnded() []*outcome {
 	return taken
 }
 
-// end notes the outcome of a handler and frees its slot, for the next one if it waits already.
-func (l *lane) end(o *outcome) {
+// end notes the outcome of a handler and frees its slot; the caller runs the one that it returns.
+func (l *lane) end(o *outcome) (next *delivery) {
 	l.mu.Lock()
 	l.running--
 	if len(l.waiting) > 0 && !l.stopping {
-		next := l.waiting[0]
+		next = l.waiting[0]
 		l.waiting = l.waiting[1:]
 		l.running++
-		go l.run(next)
 	}
 	o.delivery.ended = true
 	if !o.giveBack { // else it stays held, and winding up releases it
@@ -172,6 +171,7 @@ func (l *lane) end(o *outcome) {
 	}
 	l.mu.Unlock()
 	l.poke()
+	return next
 }
 
 func (l *lane) poke() {

@@ -13,8 +13,16 @@ import (
 	"github.com/pawl-dev/pawl/messaging"
 )
 
-// run runs one handler on a goroutine of its own.
-func (l *lane) run(d *delivery) {
+// work runs a handler on a goroutine of its own, and then those that wait for its slot: a goroutine whose stack has grown
+// once serves them all.
+func (l *lane) work(d *delivery) {
+	for d != nil {
+		d = l.run(d)
+	}
+}
+
+// run runs one handler and returns the delivery that takes its slot, if one waits.
+func (l *lane) run(d *delivery) (next *delivery) {
 	began, ctx := time.Now(), d.ctx
 	if limit := d.timeout(); limit > 0 {
 		var cancel context.CancelFunc
@@ -29,13 +37,13 @@ func (l *lane) run(d *delivery) {
 
 	var result json.RawMessage
 	var err error
-	returned := false
+	returned, exits := false, false
 	// Deferred, because a handler may also end its goroutine with runtime.Goexit, as a test's FailNow does.
 	defer func() {
 		if !returned {
 			value := recover()
 			if value == nil {
-				value = "the handler ended its goroutine"
+				value, exits = "the handler ended its goroutine", true
 			}
 			err = &panicError{value: value}
 			l.log.Error("running handler: it panicked", "handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "stack", string(debug.Stack()))
@@ -49,12 +57,16 @@ func (l *lane) run(d *delivery) {
 		span.End()
 		d.cancel(nil)
 		l.w.metrics.ran(d, time.Since(began))
-		l.end(o)
+		next = l.end(o)
+		if exits && next != nil {
+			go l.work(next)
+		}
 	}()
 	if err = context.Cause(ctx); err == nil { // else it was cancelled or lost while it waited for its slot
 		result, err = d.handle(ctx, d)
 	}
 	returned = true
+	return next // the deferred function sets it
 }
 
 func (l *lane) logFailure(d *delivery, o *outcome) {

@@ -69,6 +69,7 @@ func guards() []defect {
 		sql("guard_steps", "the guard of steps does not compare revisions", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is not null then"),
 		sql("guard_steps", "the guard of steps lets illegal transitions pass", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is null or j.revision = j.was + jsonb_array_length(j.moves) then"),
 		sql("guard_steps", "the guard of steps lets anybody make an operator's transition", raw, "case when acting is not null then", "case when true then"),
+		sql("legal_moves", "an operator's transitions are everybody's", raw, "case when l.operator_only then '!' else '' end || l.from_state", "l.from_state"),
 		sql("guard_tasks", "the guard of tasks lets illegal transitions pass", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is null or j.revision = j.was + jsonb_array_length(j.moves) then"),
 		sql("guard_tasks", "the first of two transitions in one update is not audited", []tests{model()},
 			"generate_series(1, greatest(n.revision - o.revision, 1)) as hop", "greatest(n.revision - o.revision, 1) as hop"),
