@@ -48,11 +48,12 @@ func TestWhatACallTakesItselfWakesNobody(t *testing.T) {
 	k.Template("wake/fan", nil, step("a"), step("b: a"), step("c: b"), step("d: b"), step("e: b"), step("f: c d e"),
 		step("g: c", object{"queue": "other_queue"}))
 	var held []delivery
-	exchange := func(quantity int) {
-		answer := get[struct{ Claimed []delivery }](k, "select pawl.report_and_claim_steps('work_queue', $1, $2, 'w')",
-			reportsOf("complete", held...), quantity)
+	exchangeWith := func(quantity int, options object) {
+		answer := get[struct{ Claimed []delivery }](k, "select pawl.report_and_claim_steps('work_queue', $1, $2, 'w', $3)",
+			reportsOf("complete", held...), quantity, options)
 		held = answer.Claimed
 	}
+	exchange := func(quantity int) { exchangeWith(quantity, object{}) }
 	require.Equal(k, []string{"work_queue"}, k.announced(func() { k.Submit("wake/fan") }), "a is for whoever comes")
 	held = k.Claim(queue)
 	require.Empty(k, k.announced(func() { exchange(10) }), "b was taken along")
@@ -62,6 +63,14 @@ func TestWhatACallTakesItselfWakesNobody(t *testing.T) {
 	require.Equal(k, []string{"other_queue"}, k.announced(func() { exchange(10) }), "g is in another queue")
 	require.Len(k, held, 1, "e")
 	require.Equal(k, []string{"work_queue"}, k.announced(func() { k.Finish(queue, held...) }), "f is for whoever comes")
+	held = k.Claim(queue)
+	k.Submit("wake/fan")
+	require.Empty(k, k.announced(func() { exchange(1) }), "f made nothing ready")
+	exchange(1)
+	require.Len(k, held, 1, "b")
+	require.Equal(k, []string{"work_queue"}, k.announced(func() { exchangeWith(10, object{"max_bytes": 1}) }), "one of c, d and e fits")
+	require.Len(k, held, 1)
+	k.work(queue)
 
 	many := make([]delivery, 0, 5)
 	for range 5 {

@@ -49,20 +49,24 @@ func heartbeat(k *kit, d delivery) string {
 
 // A report may be part of a user's transaction that stays open: a cancel does not wait for it.
 func TestCancelDoesNotWaitForAReportUnderAClaim(t *testing.T) {
-	t.Run("the report is committed", func(t *testing.T) {
-		k := newCommittingKit(t)
-		invoices(k, nil)
-		task := k.pay("A-1", "admin")
-		reporting := reportingWhileBusy(k, task, k.ClaimOne("work_queue"))
-		withoutWaiting(k, "select pawl.cancel_task($1, 'ann', 'r')", task)
-		require.Equal(t, "cancelled", k.State(task))
-		reporting.commit()
-		k.Rest()
-		require.Equal(t, "paid 3", k.invoice("A-1"))
-		require.Equal(t, map[string]string{"pay": "complete", "tell": "cancelled"}, k.steps(task))
-		require.Zero(t, get[int](k, "select count(*)::int from pawl.entity_claims"))
-		k.sound()
-	})
+	for _, way := range []string{"staged = false", "staged = true"} {
+		t.Run("the report is committed, "+way, func(t *testing.T) {
+			k := newCommittingKit(t)
+			invoices(k, nil)
+			task := k.pay("A-1", "admin")
+			reporting := reportingWhileBusy(k, task, k.ClaimOne("work_queue"))
+			withoutWaiting(k, "select pawl.cancel_task($1, 'ann', 'r')", task)
+			require.Equal(t, "cancelled", k.State(task))
+			setting(k, way)
+			reporting.commit()
+			k.Rest()
+			require.Equal(t, "paid 3", k.invoice("A-1"))
+			require.Equal(t, map[string]string{"pay": "complete", "tell": "cancelled"}, k.steps(task))
+			require.Zero(t, get[int](k, "select count(*)::int from pawl.dead_letters"))
+			require.Zero(t, get[int](k, "select count(*)::int from pawl.entity_claims"))
+			k.sound()
+		})
+	}
 	t.Run("the report is rolled back", func(t *testing.T) {
 		k := newCommittingKit(t)
 		invoices(k, nil)

@@ -1,5 +1,6 @@
 -- does: counts tasks down when every hop goes through its queue: those with a step that became ready are sent to the
---   step-enqueuer, those at their end to the finalizer. Returns the others, for settle_tasks: an end with a failed step.
+--   step-enqueuer, those at their end to the finalizer. Returns the others, for settle_tasks: an end with a failed step, and
+--   tasks that were ended before.
 -- called by: settle_results in staged mode.
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing of its own.
@@ -22,7 +23,7 @@ begin
       state_since = case when t.state <> pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active,
         t.held_count, t.retrying_count, t.waiting_count, t.failed_count) then at else t.state_since end
     from tally u
-    where t.task_id = u.task_id and (t.open_count > u.done or t.failed_count = 0)
+    where t.task_id = u.task_id and (t.open_count > u.done or t.failed_count = 0) and not pawl.is_final(t.state)
     returning t.task_id, t.open_count, u.active)
   select (select array_agg(u.task_id) from tally u where not exists (select from counted c where c.task_id = u.task_id)),
     (select array_agg(c.task_id) from counted c where c.active > 0),

@@ -1,6 +1,7 @@
 -- does: report_steps and claim_steps in one call and one commit, for workers without a backlog of reports. Returns
 --   {reported: […], claimed: […]}. What a few reports make ready in their own queue is announced only if this call's claim
---   may have left some of it.
+--   may have left some of it. pawl.quiet tells how far that is: q_QUEUE while reporting; "q_QUEUE kept" once something is to be
+--   announced (announce); "q_QUEUE claims" while claiming; "q_QUEUE left" when a bound ended the read (pawl_queues.read_QUEUE).
 -- called by: workers.
 -- locks: as report_steps, then as claim_steps, which never waits.
 -- raises: as both.
@@ -16,11 +17,15 @@ begin
   end if;
   reported := pawl.report_steps(queue, reports, worker);
   if few then
-    perform set_config('pawl.quiet', '', true);
+    few := current_setting('pawl.quiet') = 'q_' || queue || ' kept';
+    perform set_config('pawl.quiet', case when few then 'q_' || queue || ' claims' else '' end, true);
   end if;
   claimed := pawl.claim_steps(queue, quantity, worker, options);
-  if few and json_array_length(claimed) >= quantity then
-    perform pawl.tell('pgmq.q_' || queue || '.INSERT', format('pawl_queues.%I', 'announced_' || queue)::regclass);
+  if few then
+    if current_setting('pawl.quiet') = 'q_' || queue || ' left' then
+      perform pawl.tell('pgmq.q_' || queue || '.INSERT', format('pawl_queues.%I', 'announced_' || queue)::regclass);
+    end if;
+    perform set_config('pawl.quiet', '', true);
   end if;
   return json_build_object('reported', reported, 'claimed', claimed);
 end $$;

@@ -7,6 +7,7 @@ create or replace function pawl.settle_results(results pawl.step_result[]) retur
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   at timestamptz := pawl.now();
+  ending timestamptz := at + interval '1 microsecond'; -- a history has a task's end after its last step's
   settings record;
   moved record;
   counted record;
@@ -67,15 +68,14 @@ begin
   else
     -- A task goes on as it is while a step of it is active, and is complete with its last step. What comes to any other
     -- state, and what is slow, is counted by settle_tasks: hold may keep a task with a failed step open.
-    at := pawl.now(); -- a history has a task's end after its steps'
     with tally as materialized (select * from unnest(moved.ids, moved.done, moved.active) u(task_id, done, active)
       where slow is null or not u.task_id = any (slow)),
     counted as (
       update pawl.tasks t set open_count = t.open_count - u.done, active_count = t.active_count - u.done + u.active,
         state = case when t.open_count = u.done then 'complete' else t.state end,
         revision = t.revision + case when t.open_count = u.done then 2 else 0 end,
-        state_since = case when t.open_count = u.done then at else t.state_since end,
-        finalized_at = case when t.open_count = u.done then at end,
+        state_since = case when t.open_count = u.done then ending else t.state_since end,
+        finalized_at = case when t.open_count = u.done then ending end,
         due_at = case when t.open_count > u.done then t.due_at end,
         result = case when t.open_count = u.done then (
           select case when p.result_step is not null

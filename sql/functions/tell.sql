@@ -4,8 +4,7 @@
 -- called by: announce, announce_finished, report_and_claim_steps; engine_settings.announce switches it off.
 -- locks: nothing.
 -- raises: nothing.
-create or replace function pawl.tell(channel text, mark regclass) returns void language plpgsql
-security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pawl.tell(channel text, mark regclass) returns void language plpgsql as $$
 declare
   at_ms bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
 begin

@@ -59,6 +59,9 @@ begin
         perform set_config(%5$L, '', false);
       end if;
       if ids is null then return null; end if;
+      if current_setting('pawl.quiet', true) = '%2$s claims' and (cardinality(ids) >= quantity or size > max_bytes) then
+        perform set_config('pawl.quiet', '%2$s left', true);
+      end if;
       with u as (update pgmq.%2$I q set read_ct = q.read_ct + 1%3$s,
           vt = clock_timestamp() + coalesce((q.headers->>'lease_ms')::bigint, lease_ms) * interval '1 ms'
         where q.msg_id = any (ids) returning q.msg_id, q.read_ct, q.message, q.headers)
