@@ -11,25 +11,20 @@ declare
 begin
   with ends as (
     select t.task_id, t.failed_count > 0 as failed,
-      case when p.result_step is not null then r.result
-        else (select jsonb_object_agg(l.step, l.result) from pawl.template_steps ts
-          join pawl.steps l on l.task_id = t.task_id and l.step = ts.step and l.index = 0
-          where ts.template_id = t.template_id and not ts.has_dependents) end as result,
+      case when t.failed_count = 0 then (select r.result from pawl.task_result(t.task_id, t.template_id) r) end as result,
       case when t.failed_count > 0 then (
         select coalesce(f.error, '{"type": "step_cancelled"}') || jsonb_build_object('step', f.step) from pawl.steps f
         where f.task_id = t.task_id and f.state in ('error', 'cancelled')
         order by f.state = 'cancelled', f.state_since, f.step limit 1) end as error
     from unnest(ids) i(task_id)
     join pawl.tasks t on t.task_id = i.task_id
-    join pawl.templates p on p.template_id = t.template_id
-    left join pawl.steps r on r.task_id = t.task_id and r.step = p.result_step and r.index = 0
     where not pawl.is_final(t.state)),
   ended as (
     update pawl.tasks t set state = case when e.failed then 'error' else 'complete' end::pawl.task_state,
       revision = t.revision + case when t.state = 'evaluating_results' then 1 else 2 end,
       open_count = 0, active_count = 0, held_count = 0, retrying_count = 0, waiting_count = 0,
       state_since = at, finalized_at = at, due_at = null, error = e.error,
-      result = case when not e.failed then e.result end
+      result = e.result
     from ends e where t.task_id = e.task_id
     returning t.task_id, t.key is not null or t.reply_to is not null as told)
   select array_agg(e.task_id) into told from ended e where e.told;

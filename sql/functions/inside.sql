@@ -1,5 +1,5 @@
 -- does: the text between the braces of a JSON object.
--- called by: begin_deliveries.
+-- called by: delivery_text.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.inside(object jsonb) returns text language sql immutable as $$

@@ -1,5 +1,5 @@
 -- does: the state of a task that is not final, as a function of its counters alone (docs/states.md).
--- called by: count_staged, recount_tasks, doctor.
+-- called by: count_staged, recount_tasks, task_defects, transition_task_state_atomic.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.open_state(open int, active int, held int, retrying int, waiting int, failed int)

@@ -8,22 +8,23 @@
 create or replace function pawl.report_and_claim_steps(queue text, reports jsonb, quantity int, worker text,
   options jsonb default '{}') returns json language plpgsql as $$
 declare
+  own text := 'q_' || queue;
   few boolean := case when jsonb_typeof(reports) = 'array' and quantity > 0 then jsonb_array_length(reports) <= 4 end;
   reported json;
   claimed json;
 begin
   if few then
-    perform set_config('pawl.quiet', 'q_' || queue, true);
+    perform set_config('pawl.quiet', own, true);
   end if;
   reported := pawl.report_steps(queue, reports, worker);
   if few then
-    few := current_setting('pawl.quiet') = 'q_' || queue || ' kept';
-    perform set_config('pawl.quiet', case when few then 'q_' || queue || ' claims' else '' end, true);
+    few := current_setting('pawl.quiet') = own || ' kept';
+    perform set_config('pawl.quiet', case when few then own || ' claims' else '' end, true);
   end if;
   claimed := pawl.claim_steps(queue, quantity, worker, options);
   if few then
-    if current_setting('pawl.quiet') = 'q_' || queue || ' left' then
-      perform pawl.tell('pgmq.q_' || queue || '.INSERT', format('pawl_queues.%I', 'announced_' || queue)::regclass);
+    if current_setting('pawl.quiet') = own || ' left' then
+      perform pawl.tell('pgmq.' || own || '.INSERT', format('pawl_queues.%I', 'announced_' || queue)::regclass);
     end if;
     perform set_config('pawl.quiet', '', true);
   end if;

@@ -77,13 +77,7 @@ begin
         state_since = case when t.open_count = u.done then ending else t.state_since end,
         finalized_at = case when t.open_count = u.done then ending end,
         due_at = case when t.open_count > u.done then t.due_at end,
-        result = case when t.open_count = u.done then (
-          select case when p.result_step is not null
-            then (select l.result from pawl.steps l where l.task_id = t.task_id and l.step = p.result_step and l.index = 0)
-            else (select jsonb_object_agg(l.step, l.result) from pawl.template_steps ts
-              join pawl.steps l on l.task_id = t.task_id and l.step = ts.step and l.index = 0
-              where ts.template_id = t.template_id and not ts.has_dependents) end
-          from pawl.templates p where p.template_id = t.template_id) end
+        result = case when t.open_count = u.done then (select r.result from pawl.task_result(t.task_id, t.template_id) r) end
       from tally u
       where t.task_id = u.task_id and t.state = 'steps_in_process'
         and (t.active_count + u.active > u.done or (t.open_count = u.done and t.failed_count = 0))

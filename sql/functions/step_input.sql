@@ -1,5 +1,5 @@
 -- does: gives input and results of the needed steps of one step: what a by_reference message leaves out.
--- called by: begin_deliveries; PGMQ-only workers that got a by_reference message.
+-- called by: delivery_text; PGMQ-only workers that got a by_reference message.
 -- locks: nothing.
 -- raises: nothing; null for an unknown step.
 create or replace function pawl.step_input(task_id uuid, step text, index int default 0) returns jsonb language sql stable as $$
