@@ -11,7 +11,7 @@ type Config struct {
 	Dir string
 	// Port on loopback. Default: a free one.
 	Port int
-	// Settings of postgresql.conf, over the defaults (max_connections 300, jit off, …). Default: none.
+	// Settings of postgresql.conf, over the defaults (max_connections 300, shared_buffers 256 MB, …). Default: none.
 	Settings map[string]string
 	// Environment is added to that of the server's processes. Default: none.
 	Environment []string
@@ -35,8 +35,8 @@ func TestSettings() map[string]string {
 
 func (c Config) withDefaults() Config {
 	settings := map[string]string{
-		"max_connections": "300", "jit": "off", "shared_buffers": "256MB",
-		"random_page_cost": "1.1", "timezone": "UTC", "log_timezone": "UTC",
+		"max_connections": "300", "shared_buffers": "256MB",
+		"timezone": "UTC", "log_timezone": "UTC",
 		"max_wal_size": "2GB",
 	}
 	maps.Copy(settings, c.Settings)

@@ -4,7 +4,7 @@
 -- locks: its messages by id, then tasks by id, then their steps.
 -- raises: 55P03 when a task stays locked: the messages come back.
 create or replace function pawl.apply_step_results(ids bigint[], processor text default null) returns int
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   results pawl.step_result[];
   taken int;

@@ -4,7 +4,7 @@
 -- locks: steps of the locked tasks, identity rows skip locked.
 -- raises: nothing of its own.
 create or replace function pawl.attach_ready_steps(ids uuid[]) returns boolean
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   most int := 500; -- keys taken in one pass: a new one costs an entry of the server's lock table

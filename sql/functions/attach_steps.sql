@@ -5,7 +5,7 @@
 -- locks: steps of the locked tasks, identity rows skip locked.
 -- raises: nothing of its own.
 create or replace function pawl.attach_steps(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 begin
   if exists (select from pawl.step_identities) then
     perform pawl.send_step_enqueue(pawl.free_step_keys(array(

@@ -5,7 +5,7 @@
 -- locks: steps of the locked tasks.
 -- raises: nothing of its own.
 create or replace function pawl.cancel_unreachable(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   failed uuid[] := array(select distinct s.task_id from pawl.steps s where s.task_id = any (ids) and s.state in ('error', 'cancelled', 'skipped'));

@@ -3,7 +3,7 @@
 -- locks: identity rows of the tasks' keys, in the order of their keys.
 -- raises: nothing of its own.
 create or replace function pawl.close_tasks(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   t record;
 begin

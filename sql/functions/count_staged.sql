@@ -5,7 +5,7 @@
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing of its own.
 create or replace function pawl.count_staged(ids uuid[], done int[], active int[], slow uuid[]) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   ready uuid[];

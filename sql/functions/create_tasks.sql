@@ -5,7 +5,7 @@
 -- locks: only the rows it creates.
 -- raises: nothing of its own.
 create or replace function pawl.create_tasks(requests pawl.task_request[]) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   settings pawl.engine_settings;

@@ -7,7 +7,7 @@
 -- locks: steps of the locked tasks, then identity rows (close_tasks), then entity claims of these steps, skip locked.
 -- raises: nothing of its own; PW001 for a task that may not end like this.
 create or replace function pawl.end_tasks(ids uuid[], state pawl.task_state, error jsonb) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   at timestamptz := pawl.now();

@@ -4,7 +4,7 @@
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing of its own.
 create or replace function pawl.finish_counted_tasks(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   told uuid[];

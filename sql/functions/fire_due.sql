@@ -6,7 +6,7 @@
 -- locks: tasks by id and their entity claims, skip locked, then their steps.
 -- raises: nothing of its own.
 create or replace function pawl.fire_due(quantity int default 500, processor text default null) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   ids uuid[];

@@ -3,7 +3,7 @@
 -- locks: rows of held_steps whose tasks are locked.
 -- raises: nothing.
 create or replace function pawl.free_slots(results pawl.step_result[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 begin
   with freed as (
     delete from pawl.held_steps h using unnest(results) r, pawl.steps s

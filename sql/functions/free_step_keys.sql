@@ -6,7 +6,7 @@
 -- locks: identity rows skip locked, then the waiters' tasks by id, skip locked.
 -- raises: nothing.
 create or replace function pawl.free_step_keys(refs pawl.step_ref[]) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   k record;

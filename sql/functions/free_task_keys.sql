@@ -3,7 +3,7 @@
 -- locks: as free_step_keys.
 -- raises: nothing.
 create or replace function pawl.free_task_keys(ids uuid[]) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 begin
   if not exists (select from pawl.step_identities) then
     return '{}';

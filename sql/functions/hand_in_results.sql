@@ -4,7 +4,7 @@
 -- locks: task rows, skip locked; it never waits for a task.
 -- raises: nothing of its own.
 create or replace function pawl.hand_in_results(results pawl.step_result[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   ids uuid[];
   free uuid[];

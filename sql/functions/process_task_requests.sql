@@ -7,7 +7,7 @@
 -- locks: its messages by id, then identity rows by key.
 -- raises: nothing of its own; what raises is tried again message by message.
 create or replace function pawl.process_task_requests(messages jsonb, processor text default null) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set enable_bitmapscan = off as $$
 declare
   taken pawl.task_request[];
   fresh pawl.task_request[];

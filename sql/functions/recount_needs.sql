@@ -4,7 +4,7 @@
 -- locks: steps of the locked tasks, only those whose count was wrong.
 -- raises: nothing.
 create or replace function pawl.recount_needs(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 begin
   update pawl.steps s set needs_open = w.open
   from (

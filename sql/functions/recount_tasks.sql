@@ -3,7 +3,7 @@
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing.
 create or replace function pawl.recount_tasks(ids uuid[]) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   staged boolean := (select s.staged from pawl.engine_settings s);

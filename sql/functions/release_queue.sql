@@ -4,7 +4,7 @@
 -- locks: tasks (skip locked), then their steps.
 -- raises: nothing of its own.
 create or replace function pawl.release_queue(q pawl.queues, quantity int) returns int
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   refs pawl.step_ref[];

@@ -7,7 +7,7 @@
 -- locks: its messages by id, then their entity claims, then task rows (skip locked), then their steps.
 -- raises: PW010 for an unknown queue, PW016 for a malformed report.
 create or replace function pawl.report_steps(queue text, reports jsonb, worker text) returns json
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   fences record;
   taken pawl.delivery[];

@@ -5,7 +5,7 @@
 -- locks: steps of the locked tasks.
 -- raises: nothing of its own.
 create or replace function pawl.settle_tasks(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   settings pawl.engine_settings;
   refs pawl.step_ref[];

@@ -4,7 +4,7 @@
 -- locks: steps of the locked tasks.
 -- raises: nothing of its own.
 create or replace function pawl.start_attempts(refs pawl.step_ref[], through_gate boolean default false) returns int
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   gated text[] := case when through_gate then '{}' else array(select q.queue from pawl.queues q where q.gated) end;

@@ -3,7 +3,7 @@
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing of its own.
 create or replace function pawl.start_tasks(ids uuid[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   bound int := (select s.max_steps_per_transaction from pawl.engine_settings s);

@@ -6,7 +6,7 @@
 -- raises: nothing.
 create or replace function pawl.sweep_identities(quantity int, after_scope text, after_key text,
   out deleted int, out last_scope text, out last_key text) language plpgsql
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   seen int;
 begin

@@ -5,7 +5,7 @@
 -- locks: tasks, skip locked.
 -- raises: nothing.
 create or replace function pawl.sweep_tasks(quantity int, after uuid, out deleted int, out steps int, out last uuid)
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   ids uuid[];

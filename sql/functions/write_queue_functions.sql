@@ -18,7 +18,7 @@ declare
     and c.table_name = 'q_' || queue and c.column_name = 'last_read_at') then ', last_read_at = clock_timestamp()' else '' end;
   mark text := 'pawl.floor_' || queue;
   ids text := pg_get_serial_sequence('pgmq.q_' || queue, 'msg_id');
-  plans text := 'set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off '
+  plans text := 'set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set enable_hashjoin = off '
     'set enable_mergejoin = off set enable_bitmapscan = off';
 begin
   execute format('drop function if exists pawl_queues.%I(int, bigint, bigint), pawl_queues.%I(bigint[], int[])',
