@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,6 +32,8 @@ type Client struct {
 	own  bool // the pool is the client's
 	hub  *hub
 	once sync.Once
+	// sendOnly is set once the role turns out to have no right to more than sending messages.
+	sendOnly atomic.Bool
 }
 
 // DB is what a request may be sent on: *pgxpool.Pool, *pgx.Conn and pgx.Tx are all one.

@@ -18,7 +18,7 @@ const finished = "pawl_finished"
 
 const (
 	// minGap is the least time between two looks, however many wake-ups there are.
-	minGap = 5 * time.Millisecond
+	minGap = 2 * time.Millisecond
 	// slowLook is the time between looks when nothing happens; provenLook while announcements are proven to arrive and
 	// every waiter's request is decided (decisions are not announced).
 	slowLook   = time.Second
@@ -26,13 +26,14 @@ const (
 )
 
 // lookAgain is when to look after something happened: an announcement soon after another one is suppressed.
-var lookAgain = []time.Duration{minGap, 10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond, 640 * time.Millisecond}
+var lookAgain = []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond, 640 * time.Millisecond}
 
 // waiter is one caller who waits.
 type waiter struct {
 	request uuid.UUID // as the caller knows it
 	message int64     // the request's message, when the request's id alone does not say which it was; else 0
 	soon    bool      // the decision is the answer, whose task is then empty
+	fresh   bool      // the request has just been sent: there is nothing to see yet
 	answer  chan answer
 
 	// These belong to the hub's goroutine until it answers.
@@ -118,7 +119,7 @@ func (h *hub) join(w *waiter) error {
 	if !h.looking {
 		h.looking = true
 		h.running.Add(1)
-		go h.run()
+		go h.run(w.fresh)
 	}
 	select {
 	case h.joined <- struct{}{}:
@@ -127,7 +128,8 @@ func (h *hub) join(w *waiter) error {
 	return nil
 }
 
-func (h *hub) run() {
+// run looks at once, or when something happens, if the first waiter's request has just been sent.
+func (h *hub) run(patient bool) {
 	defer h.running.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -138,7 +140,8 @@ func (h *hub) run() {
 		if waiting == nil {
 			return
 		}
-		undecided := h.look(waiting)
+		undecided := patient || h.look(waiting)
+		patient = false
 		pause := slowLook
 		switch {
 		case step < len(lookAgain):

@@ -19,7 +19,7 @@ const tries = 3
 // Submit sends a request and returns its id, which is the task's unless the request meets a task that holds its key. That
 // it was accepted only waiting tells.
 func (c *Client) Submit(ctx context.Context, request Request) (uuid.UUID, error) {
-	id, _, err := c.send(ctx, request)
+	id, _, err := c.submit(ctx, request)
 	return id, err
 }
 
@@ -39,11 +39,14 @@ type Decision struct {
 // SubmitAndDecide is Submit, then waits until the engine has decided about the request; a refusal is one of the typed
 // errors. When ctx ends before that, the decision has the request's id alone: it is sent.
 func (c *Client) SubmitAndDecide(ctx context.Context, request Request) (Decision, error) {
-	id, messageID, err := c.send(ctx, request)
-	if err != nil {
+	id, messageID, err := c.submit(ctx, request)
+	switch {
+	case err != nil:
 		return Decision{}, err
+	case messageID == 0:
+		return Decision{RequestID: id, TaskID: id}, nil
 	}
-	w := &waiter{request: id, task: id, message: messageID, soon: true}
+	w := &waiter{request: id, task: id, message: messageID, soon: true, fresh: true}
 	if _, err := c.hub.wait(ctx, w); err != nil {
 		return Decision{RequestID: id}, fmt.Errorf("waiting for the decision about request %s: %w", id, err)
 	}
@@ -53,11 +56,17 @@ func (c *Client) SubmitAndDecide(ctx context.Context, request Request) (Decision
 // SubmitTx sends a request on the caller's transaction: the task comes into being when the transaction commits. A pool or
 // a connection will do as well.
 func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (uuid.UUID, error) {
-	id, _, err := submit(ctx, tx, request)
-	return id, err
+	id, message, err := request.message(ctx)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("submitting request: %w", err)
+	}
+	if _, err := pgmq.Send(ctx, tx, messaging.TaskRequests, message); err != nil {
+		return uuid.Nil, fmt.Errorf("submitting request %s: %w", id, err)
+	}
+	return id, nil
 }
 
-// SubmitMany sends requests in one statement, all of them or none, and returns their ids in the same order.
+// SubmitMany submits requests in one statement, all of them or none, and returns their ids in the same order.
 func (c *Client) SubmitMany(ctx context.Context, requests []Request) ([]uuid.UUID, error) {
 	ids, messages := make([]uuid.UUID, len(requests)), make([]pgmq.Outgoing, len(requests))
 	for i := range requests {
@@ -66,37 +75,66 @@ func (c *Client) SubmitMany(ctx context.Context, requests []Request) ([]uuid.UUI
 			return nil, fmt.Errorf("submitting request %d of %d: %w", i+1, len(requests), err)
 		}
 	}
-	err := again(ctx, func() error {
-		_, err := pgmq.SendBatch(ctx, c.pool, messaging.TaskRequests, messages)
-		return err
-	})
-	if err != nil {
+	if len(requests) == 0 {
+		return ids, nil
+	}
+	if _, err := c.send(ctx, messages); err != nil {
 		return nil, fmt.Errorf("submitting %d requests: %w", len(requests), err)
 	}
 	return ids, nil
 }
 
-func (c *Client) send(ctx context.Context, request Request) (id uuid.UUID, messageID int64, err error) {
-	if request.ID == uuid.Nil {
-		request.ID = messaging.NewRequestID() // here, so that repeating keeps it
-	}
-	err = again(ctx, func() error {
-		id, messageID, err = submit(ctx, c.pool, request)
-		return err
-	})
-	return id, messageID, err
-}
-
-func submit(ctx context.Context, db DB, request Request) (uuid.UUID, int64, error) {
-	id, message, err := request.message(ctx)
+// submit returns the request's id and its message's, which is 0 when the request is a task already.
+func (c *Client) submit(ctx context.Context, request Request) (uuid.UUID, int64, error) {
+	id, message, err := request.message(ctx) // once, so that repeating keeps the id
 	if err != nil {
 		return uuid.Nil, 0, fmt.Errorf("submitting request: %w", err)
 	}
-	messageID, err := pgmq.Send(ctx, db, messaging.TaskRequests, message)
+	sent, err := c.send(ctx, []pgmq.Outgoing{message})
 	if err != nil {
 		return uuid.Nil, 0, fmt.Errorf("submitting request %s: %w", id, err)
 	}
-	return id, messageID, nil
+	return id, sent[0], nil
+}
+
+// send hands requests to the database and returns the ids of their messages, 0 for those that are tasks already. A role that
+// may do no more than send messages does that.
+func (c *Client) send(ctx context.Context, messages []pgmq.Outgoing) (ids []int64, err error) {
+	err = again(ctx, func() error {
+		if !c.sendOnly.Load() {
+			ids, err = submitRequests(ctx, c.pool, messages)
+			if !unavailable(err) {
+				return err
+			}
+			c.sendOnly.Store(true)
+		}
+		ids, err = pgmq.SendBatch(ctx, c.pool, messaging.TaskRequests, messages)
+		return err
+	})
+	return ids, err
+}
+
+func submitRequests(ctx context.Context, db DB, messages []pgmq.Outgoing) ([]int64, error) {
+	bodies, headers := make([]string, len(messages)), make([]*string, len(messages))
+	for i, m := range messages {
+		bodies[i] = string(m.Body)
+		if len(m.Headers) > 0 {
+			text := string(m.Headers)
+			headers[i] = &text
+		}
+	}
+	var ids []int64 // null: all are tasks
+	err := db.QueryRow(ctx, `select pawl.submit_requests($1::text[], $2::text[])`, bodies, headers).Scan(&ids)
+	if ids == nil {
+		ids = make([]int64, len(messages))
+	}
+	return ids, err
+}
+
+// unavailable tells that the caller's role may not call a function, or that an older database does not have it.
+func unavailable(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "42883" || pgErr.Code == "3F000")
 }
 
 // again repeats what failed for want of a connection. What the server answered is not repeated, unless it was about to

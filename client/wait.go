@@ -20,11 +20,11 @@ func (c *Client) Wait(ctx context.Context, id uuid.UUID) (Task, error) {
 
 // SubmitAndWait is Submit, then Wait.
 func (c *Client) SubmitAndWait(ctx context.Context, request Request) (Task, error) {
-	id, messageID, err := c.send(ctx, request)
+	id, messageID, err := c.submit(ctx, request)
 	if err != nil {
 		return Task{}, err
 	}
-	w := &waiter{request: id, task: id}
+	w := &waiter{request: id, task: id, decided: messageID == 0, fresh: true}
 	if request.ID != uuid.Nil { // the id may be another request's, too: the message tells whether this one was taken
 		w.message = messageID
 	}

@@ -1,7 +1,7 @@
 -- does: makes the four roles of the project, without login, and gives each the least it needs in this database. Grant them
 --   to your own: pawl_producer sends requests, pawl_worker claims and reports on the queues it was granted (grant_queue),
 --   pawl_operator reads everything and calls the operator functions, pawl_orchestrator runs the engine. Functions for
---   workers and operators run with the owner's rights from then on. May be repeated.
+--   producers, workers and operators run with the owner's rights from then on. May be repeated.
 -- called by: an owner, once; refresh_roles after every write of functions.
 -- locks: catalog rows.
 -- raises: 42501 when the caller may not create roles.
@@ -22,7 +22,7 @@ begin
   revoke execute on all functions in schema pawl, pawl_queues from public;
   grant usage on schema pgmq to pawl_producer, pawl_orchestrator;
   grant insert, select (msg_id) on pgmq.q_orchestration_task_requests to pawl_producer;
-  grant usage on schema pawl to pawl_worker, pawl_operator, pawl_orchestrator;
+  grant usage on schema pawl to pawl_producer, pawl_worker, pawl_operator, pawl_orchestrator;
   for f in select * from pawl.role_functions() loop
     execute format('alter function %s security definer', f.signature);
     execute format('alter function %s set search_path = %s', f.signature,

@@ -1,4 +1,4 @@
--- does: the functions that the roles pawl_worker and pawl_operator call. They run with the owner's rights.
+-- does: the functions that the roles pawl_producer, pawl_worker and pawl_operator call. They run with the owner's rights.
 -- called by: install_roles.
 -- locks: nothing.
 -- raises: nothing.
@@ -6,6 +6,7 @@ create or replace function pawl.role_functions() returns table (role text, name 
 language sql stable as $$
   select w.role, p.proname::text, p.oid::regprocedure
   from (values
+    ('pawl_producer', array['submit_requests']),
     ('pawl_worker', array['claim_steps', 'report_steps', 'report_and_claim_steps', 'extend_leases', 'release_steps']),
     ('pawl_operator', array['cancel_task', 'retry_task', 'retry_step', 'resolve_step', 'complete_step', 'resolve_task',
       'redrive_dead_letters', 'drop_dead_letters', 'pause_queue', 'resume_queue', 'configure_queue', 'configure_template', 'configure_engine',

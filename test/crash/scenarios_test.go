@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -68,6 +69,29 @@ func requests(k *kit.Kit) Call {
 	return Call{SQL: kit.ProcessRequests, Args: []any{kit.List[int64](k, "select msg_id from pgmq.q_orchestration_task_requests order by 1")}}
 }
 
+// Ids of requests that a client makes itself.
+const (
+	firstID  = "01890000-0000-7000-8000-000000000001"
+	secondID = "01890000-0000-7000-8000-000000000002"
+	thirdID  = "01890000-0000-7000-8000-000000000003"
+)
+
+// submit makes the call of a client.
+func submit(bodies ...object) Call {
+	var texts []string
+	for _, body := range bodies {
+		if body["input"] == nil {
+			body["input"] = object{}
+		}
+		text, err := json.Marshal(body)
+		if err != nil {
+			panic(err)
+		}
+		texts = append(texts, string(text))
+	}
+	return Call{SQL: "select pawl.submit_requests($1, array_fill(null::text, array[cardinality($1::text[])]))", Args: []any{texts}}
+}
+
 // waiting makes the call of an actor for all messages of its queue.
 func waiting(k *kit.Kit, queue, function string) Call {
 	k.Helper()
@@ -114,6 +138,18 @@ func doors() []Scenario {
 			k.Send("t/keyed", object{"input": object{"k": "one"}})
 			k.Send("t/keyed", object{"input": object{"no": "key"}})
 			return requests(k)
+		}},
+		{"submit", func(*kit.Kit) Call {
+			return submit(object{"template": "t/diamond", "request_id": firstID}, object{"handler": "do.adhoc", "request_id": secondID},
+				object{"template": "t/retry", "request_id": thirdID})
+		}},
+		{"submit of what waits at a gate", func(k *kit.Kit) Call {
+			k.Exec("select pawl.configure_queue('gated_queue', '{\"max_concurrency\": 1}', 'ann', 'x')")
+			return submit(object{"template": "t/diamond", "request_id": firstID}, object{"template": "t/gated", "request_id": secondID})
+		}},
+		{"submit again", func(k *kit.Kit) Call {
+			k.Submit("t/diamond", object{"request_id": firstID})
+			return submit(object{"template": "t/diamond", "request_id": firstID}, object{"template": "t/retry", "request_id": secondID})
 		}},
 		{"claim", func(k *kit.Kit) Call {
 			k.Submit("t/diamond")
