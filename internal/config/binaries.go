@@ -49,7 +49,7 @@ type Worker struct {
 // Engine has what the file says of all orchestrators of a database; `pawl config apply` puts it there.
 type Engine struct {
 	Staged   bool `key:"engine.staged" doc:"send every hop through its queue, instead of applying results where they are reported"`
-	Direct   bool `key:"engine.direct" default:"true" doc:"let a report apply its own results when the task is free"`
+	Direct   bool `key:"engine.direct" default:"true" doc:"let a report apply its own results when the task is free, and a client's plain request become a task at once"`
 	Announce bool `key:"engine.announce" default:"true" doc:"notify of new messages; off for producers that use PREPARE TRANSACTION"`
 	MaxSteps int  `key:"engine.max_steps_per_transaction" default:"2000" unit:"steps" doc:"enqueued in one transaction, at most"`
 
