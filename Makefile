@@ -6,7 +6,7 @@ PACKAGES ?= ./...
 # Packages share one Postgres and the machine: two at a time.
 TEST := go run ./internal/testrun go test -p 2 -timeout 20m
 
-.PHONY: help setup build demo test race cluster mutants lint fmt generate bench bench-peers bench-growth soak clean sdk-python
+.PHONY: help setup build demo test race cluster mutants lint fmt generate bench bench-peers bench-growth soak versions clean sdk-python
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ replay: setup ## the plan of an earlier soak again (PLAN=soak-1.jsonl)
 
 clean: ## remove what make built
 	rm -rf bin
+
+versions: setup ## the SQL's tests on Postgres 16, 17 and 18 (ARGS="18 ./sql ./test/crash"; Linux on x86-64)
+	scripts/versions $(ARGS)
 
 .PHONY: sdk-typescript conformance throughput examples
 
