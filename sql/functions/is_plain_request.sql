@@ -1,18 +1,20 @@
 -- does: says whether a request's body is well-formed beyond doubt and asks for nothing that has to be decided: no key, no start
---   time, no reply. What is in doubt (brackets or digits that may be too many) is left to the task-request actor.
+--   time, no reply. What is in doubt (brackets, digits or bytes that may be too many) is left to the task-request
+--   actor. Paths are strict, else a list of strings passes for a string; a 1.0 is no version though it equals 1.
 -- called by: plain_requests, folded into its statement: one expression, no query.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.is_plain_request(body jsonb) returns boolean language sql immutable as $$
   select case when jsonb_typeof(body) = 'object' then
-    body - '{request_id,template,namespace,handler,queue,input,correlation_id,requester,tags}'::text[] in ('{}', '{"v": 1}')
+    (body - '{request_id,template,namespace,handler,queue,input,correlation_id,requester,tags}'::text[])::text in ('{}', '{"v": 1}')
     and body ?& '{request_id,input}' and body ? 'template' <> (body ? 'handler')
     and not (body ? 'template' and body ?| '{namespace,queue}')
-    and not jsonb_path_exists(body - '{v,input,tags}'::text[], '$.* ? (@.type() != "string" || @ == "")')
-    and translate(body->>'request_id', '0123456789abcdefABCDEF', '') = '----' and length(body->>'request_id') = 36
+    and not jsonb_path_exists(body - '{v,input,tags}'::text[], 'strict $.* ? (@.type() != "string" || @ == "")')
+    and body->>'request_id' like '________-____-____-____-____________'
+    and translate(body->>'request_id', '0123456789abcdefABCDEF', '') = '----'
     and body->>'request_id' <> '00000000-0000-0000-0000-000000000000'
     and (not body ? 'tags' or jsonb_typeof(body->'tags') = 'object'
-      and not jsonb_path_exists(body->'tags', '$.* ? (@.type() != "string")'))
-    and (body->'input')::text !~ '^([^{[]*[{[]){64}|[0-9.-]{65}'
+      and not jsonb_path_exists(body->'tags', 'strict $.* ? (@.type() != "string")'))
+    and octet_length(body::text) <= 1048576 and (body->'input')::text !~ '^([^{[]*[{[]){64}|[0-9.-]{65}'
   else false end
 $$;

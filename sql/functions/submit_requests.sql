@@ -11,6 +11,9 @@ declare
   fresh pawl.task_request[];
   sent bigint[];
 begin
+  if bodies is null or array_position(bodies, null) is not null or cardinality(request_headers) > cardinality(bodies) then
+    raise exception 'a request''s body is missing' using errcode = '22004', hint = 'Give a body for each header; headers may be null.';
+  end if;
   begin
     fresh := pawl.plain_requests(bodies, request_headers);
     if fresh is not null then
@@ -23,9 +26,6 @@ begin
   exception when others then
     null; -- the task-request actor tells what is wrong, and with which of them
   end;
-  if array_position(bodies, null) > 0 or cardinality(request_headers) > cardinality(bodies) then
-    raise exception 'a request''s body is missing' using errcode = '22004', hint = 'Give a body for each header; headers may be null.';
-  end if;
   with queued as (
     insert into pgmq.q_orchestration_task_requests (vt, message, headers)
     select clock_timestamp(), u.body::jsonb, u.headers::jsonb
