@@ -30,7 +30,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Messages:    counter("messages_processed_total", "Messages of the engine's queues that were worked.", "queue"),
 		Returned:    counter("messages_returned_total", "Messages left for a later delivery after an error.", "queue"),
 		DeadLetters: counter("dead_letters_total", "Messages of the engine's queues that became dead letters because they failed alone.", "queue"),
-		Outcomes:    counter("outcomes_total", "What became of task requests and finalizations.", "queue", "outcome"),
+		Outcomes:    counter("outcomes_total", "What became of task requests and finalizations that came through their queues.", "queue", "outcome"),
 		Batch:       histogram("batch_seconds", "Time to work one batch.", prometheus.ExponentialBuckets(0.001, 2, 15), "queue"),
 		BatchSize:   histogram("batch_messages", "Messages in one batch.", []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}, "queue"),
 		Errors:      counter("database_errors_total", "Errors of the database, by part and class.", "part", "kind"),
