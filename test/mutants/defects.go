@@ -22,7 +22,7 @@ func sql(name, what string, find []tests, changes ...string) defect {
 
 func defects() []defect {
 	var all []defect
-	for _, group := range [][]defect{results(), claims(), ends(), doors(), gates(), guards(), entities(), chores(), programs()} {
+	for _, group := range [][]defect{results(), claims(), ends(), doors(), submits(), gates(), guards(), entities(), chores(), programs()} {
 		all = append(all, group...)
 	}
 	return all

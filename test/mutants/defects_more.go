@@ -44,6 +44,38 @@ func doors() []defect {
 	}
 }
 
+// Requests that are tasks at once.
+func submits() []defect {
+	decided := []tests{engine("TestRequestsThatHaveToBeDecided")}
+	random := []tests{engine("TestWhatIsATaskAtOnce")}
+	judged := []tests{engine("TestTemplatesAndSettings")}
+	return []defect{
+		sql("is_plain_request", "a key is not heard: a request with one is plain", decided, "requester,tags}'::text[])::text in", "requester,tags,key}'::text[])::text in"),
+		sql("is_plain_request", "a list of texts passes for a text", random, `'strict $.* ? (@.type() != "string" || @ == "")'`, `'$.* ? (@.type() != "string" || @ == "")'`),
+		sql("is_plain_request", "a tag may be a list", random, `'strict $.* ? (@.type() != "string")'`, `'$.* ? (@.type() != "string")'`),
+		sql("is_plain_request", "a request_id's dashes may be anywhere", random, "body->>'request_id' like '________-____-____-____-____________'", "length(body->>'request_id') = 36"),
+		sql("is_plain_request", "a namespace beside a template is ignored", decided, "    and not (body ? 'template' and body ?| '{namespace,queue}')\n", ""),
+		sql("is_plain_request", "what equals version 1 passes for it", random, `::text[])::text in ('{}', '{"v": 1}')`, `::text[]) in ('{}', '{"v": 1}')`),
+		sql("is_plain_request", "bytes that jsonb adds to numbers are not counted", decided, "octet_length(body::text) <= 1048576 and ", ""),
+		sql("is_plain_request", "numbers may be as long as they like", random, "{64}|[0-9.-]{65}'", "{64}'"),
+		sql("is_plain_request", "an input may be nested as deep as it likes", random, "'^([^{[]*[{[]){64}|[0-9", "'[0-9"),
+		sql("plain_requests", "an input schema is not looked at", judged, "t.takes_any_input and not t.has", "not t.has"),
+		sql("plain_requests", "a parked template starts tasks", judged, " and t.parked_reason is null\n", "\n"),
+		sql("plain_requests", "an identity strategy is not looked at", judged, "in ('default', 'always_unique') as plain", "is not null as plain"),
+		sql("plain_requests", "the first version counts, not the latest", []tests{engine("TestAPlainRequestIs")}, "order by t.template_id desc limit 1", "order by t.template_id limit 1"),
+		sql("plain_requests", "plain requests begin more steps than one transaction may", []tests{engine("TestABatchIsPlain")}, "case when steps <= settings.max_steps_per_transaction then case", "case when true then case"),
+		sql("plain_requests", "requests are taken in the order they come in: two batches wait for each other", []tests{engine("TestBatchesTakeTheirIds")},
+			"array(select r::pawl.task_request from unnest(requests) r order by r.task_id) end end", "requests end end"),
+		sql("submit_requests", "of two requests with one id the second is lost", []tests{engine("TestARepeatedId")},
+			"if cardinality(pawl.create_tasks(fresh)) < cardinality(fresh) then", "if cardinality(pawl.create_tasks(fresh)) = 0 then"),
+		sql("submit_requests", "a batch with an id that exists leaves its others as tasks, and sends them too", []tests{engine("TestARepeatedId")},
+			"        raise exception 'a task with this id exists';\n      end if;\n      return null;\n", "        return null;\n      end if;\n"),
+		sql("submit_requests", "a request whose task cannot be made fails its batch", []tests{engine("TestABatchOfWhichOneRaises")},
+			"    null; -- the task-request actor", "    raise; -- the task-request actor"),
+		sql("submit_requests", "a missing body is a message", []tests{engine("TestWhatCannotBeRead")}, "if bodies is null or array_position(bodies, null) is not null or", "if array_position(bodies, null) > 0 or"),
+	}
+}
+
 // Gates and step keys.
 func gates() []defect {
 	return []defect{
@@ -107,6 +139,12 @@ func chores() []defect {
 // Programs in Go.
 func programs() []defect {
 	return []defect{
+		{What: "a client whose role may only send is refused", File: "client/submit.go",
+			Changes: []string{"			if !unavailable(err) {", "			if true {"},
+			Tests:   []tests{inGo("./client", "TestARoleThatMayOnlySend")}},
+		{What: "steps of a task without a trace stand alone", File: "worker/run.go",
+			Changes: []string{"	if !trace.SpanContextFromContext(ctx).IsValid() {", "	if false {"},
+			Tests:   []tests{inGo("./worker", "TestStepsOfATaskWithoutATrace")}},
 		{What: "an error of the infrastructure is taken for the message's own", File: "internal/store/class.go",
 			Changes: []string{`"55P03": Contention, `, `"55P03": Permanent, `},
 			Tests:   []tests{inGo("./internal/store", "TestClasses")}},
