@@ -21,6 +21,11 @@ from .worker import POLL, PROVEN_POLL
 
 _SEND = """select * from pgmq.send_batch('orchestration_task_requests'::text, %s::text[]::jsonb[], %s::text[]::jsonb[], 0)"""
 
+# Null when all are tasks at once, else the ids of their messages.
+_SUBMIT = "select pawl.submit_requests(%s::text[], %s::text[])"
+# The role may not call the function, or an older database does not have it.
+_UNAVAILABLE = ("42501", "42883", "3F000")
+
 _TASK = """select t.task_id, t.namespace, t.template, t.version, t.state::text, pawl.public_status(t.state), t.key, t.correlation_id,
   t.input::text, t.result::text, t.error::text, t.requested_at, t.finalized_at from pawl.tasks t where t.task_id = %s"""
 
@@ -58,6 +63,7 @@ class Client:
         self._ended = threading.Condition()
         self._news = 0  # guarded by _ended: counts announcements that tasks have ended
         self._listener: Listener | None = None  # guarded by _ended
+        self._send_only = False  # the role has turned out to have no right to more than sending messages
 
     def __enter__(self) -> Client:
         return self
@@ -77,7 +83,8 @@ class Client:
 
         options are the fields of Request: key, on_duplicate, run_at, reply_to, correlation_id, tags, requester, request_id.
         connection: a psycopg connection of the caller. The request is then part of its transaction and starts when that
-        commits; with a psycopg.AsyncConnection the call is awaited. Without it the request is durable on return.
+        commits; with a psycopg.AsyncConnection the call is awaited. Without it the request is durable on return, and a task
+        already when nothing has to be decided: no key, no start time, no reply, an input that needs no look at a schema.
 
         Returns Submitted. Raises InvalidRequest for what can be seen here; what only the engine knows (does the template
         exist, does the input fit its schema) `wait` tells.
@@ -90,7 +97,7 @@ class Client:
         return self._send_one(Request(handler=handler, input={} if input is None else input, **options), connection)
 
     def submit_many(self, requests: Iterable[Request], *, connection: Any = None) -> Any:
-        """Sends several requests in one statement. Returns a list of Submitted, in their order."""
+        """Submits several requests in one statement, all or none. Returns a list of Submitted, in their order."""
         return self._send(list(requests), connection)
 
     def _send_one(self, request: Request, connection: Any) -> Any:
@@ -106,10 +113,25 @@ class Client:
         if connection is not None:
             with connection.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
                 return _sent(requests, cursor.execute(_SEND, arguments).fetchall())
-        return _sent(requests, self._rows(_SEND, arguments))  # repeated after an outage, it meets its own task
+        return [
+            Submitted(request.request_id, msg_id, request.gives_id, time.monotonic())
+            for request, msg_id in zip(requests, self._submit(arguments))
+        ]
+
+    def _submit(self, arguments: tuple[list[str], list[str | None]]) -> list[int | None]:
+        """Hands requests to the database, and returns the ids of their messages, None for those that are tasks already. A
+        role that may do no more than send messages does that. Repeated after an outage, a request meets its own task."""
+        if not self._send_only:
+            try:
+                return self._rows(_SUBMIT, arguments)[0][0] or [None] * len(arguments[0])
+            except psycopg.Error as problem:
+                if problem.sqlstate not in _UNAVAILABLE:
+                    raise
+                self._send_only = True
+        return [msg_id for (msg_id,) in self._rows(_SEND, arguments)]
 
     def get(self, task: Submitted | UUID | str) -> Task:
-        """The task as it is now. Raises UnknownTask; for a request that is not processed yet too, `wait` waits for it."""
+        """The task as it is now. Raises UnknownTask; for a request that is not a task yet too, `wait` waits for it."""
         task_id = _id(task)
         found = self._look(task_id)
         if found is None:
@@ -127,8 +149,11 @@ class Client:
             timeout = timeout.total_seconds()
         until = None if timeout is None else time.monotonic() + timeout
         self._listen_for_ends()
-        request, task_id, attached = task, _id(task), False
-        looks, seen = 0, -1
+        request, task_id, attached = None if _made(task) else task, _id(task), False
+        early = _early(task) if until is None else min(_early(task), until - time.monotonic())
+        with self._ended:
+            seen = self._news
+            looks = 1 if early > 0 and not self._ended.wait_for(lambda: self._news != seen, early) else 0
         while True:
             with self._ended:
                 if self._news != seen:
@@ -139,8 +164,9 @@ class Client:
                     request, attached, task_id = None, holder != task_id, holder
                     continue
                 found = None  # of another request with the same id
-            elif found is None and attached:
-                raise ResultExpired(f"task {task_id}, which holds the key, has completed, and was removed when its retention was over")
+            elif found is None:
+                what = f"task {task_id}, which holds the key, has completed" if attached else f"task {task_id} has ended"
+                raise ResultExpired(f"{what}, and was removed when its retention was over")
             if found is not None and found.ended:
                 if found.status != "completed":
                     raise ENDS[found.status](found)
@@ -157,11 +183,17 @@ class Client:
                 self._ended.wait_for(lambda: self._news != seen, pause)
 
     def decided(self, task: Submitted | UUID | str, timeout: float | None = None) -> UUID:
-        """Waits until an orchestrator has decided on a request, and returns the id of the task that it has made or met.
+        """Waits until a request is decided, and returns the id of the task that it has made or met. Of one that became a task
+        when it was submitted that is known; else an orchestrator decides.
 
         Raises what the request was refused with, and WaitTimeout.
         """
+        if _made(task):
+            return _id(task)
         until, looks = None if timeout is None else time.monotonic() + timeout, 0
+        if (early := _early(task)) > 0:
+            time.sleep(early if timeout is None else max(0.0, min(early, timeout)))
+            looks = 1
         while (found := self._decide(task)) is None:
             if until is not None and time.monotonic() > until:
                 raise WaitTimeout(f"no orchestrator has taken request {_id(task)} within {timeout:g} s; it waits in the queue")
@@ -248,6 +280,16 @@ def _id(task: Submitted | UUID | str) -> UUID:
         return task if isinstance(task, UUID) else UUID(task)
     except ValueError:
         raise UnknownTask(f"{task!r} is no task's id") from None
+
+
+def _made(task: Submitted | UUID | str) -> bool:
+    """Whether a request is known to have made its task."""
+    return isinstance(task, Submitted) and task.msg_id is None
+
+
+def _early(task: Submitted | UUID | str) -> float:
+    """Seconds until the first look at a request that has just been submitted: before that there is nothing to see."""
+    return min(task.submitted_at + LOOK_AGAIN[0] - time.monotonic(), LOOK_AGAIN[0]) if isinstance(task, Submitted) else 0.0
 
 
 def _sent(requests: Sequence[Request], rows: list[tuple[Any, ...]]) -> list[Submitted]:

@@ -109,7 +109,7 @@ class WaitTimeout(ClientError, TimeoutError):
 
 
 class ResultExpired(ClientError):
-    """The task that holds the request's key has completed, and was removed when its retention was over."""
+    """The task, or the one that holds the request's key, has ended, and was removed when its retention was over."""
 
 
 class RequestError(ClientError):

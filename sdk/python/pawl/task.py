@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -90,8 +91,9 @@ class Submitted:
     """A request on its way. task_id is its request's id, and the task's unless the request attaches to one that exists."""
 
     task_id: UUID
-    msg_id: int
+    msg_id: int | None  # of its message in the request queue; None: there was none, it is a task already
     gives_id: bool = False  # the caller chose the id
+    submitted_at: float = field(default=-math.inf, compare=False, repr=False)  # of time.monotonic(); -inf: the caller's transaction decides
 
 
 @dataclass(frozen=True)

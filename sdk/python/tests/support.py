@@ -40,19 +40,19 @@ def program(name: str) -> str:
 
 
 class Server:
-    """The database of this run and its orchestrator. Made once, dropped at exit."""
+    """A database of this run, with an orchestrator or without. Each is made once, and dropped at exit."""
 
     _lock = threading.Lock()
-    _one: Server | None = None
+    _made: dict[bool, Server] = {}  # guarded by _lock: with an orchestrator, without
 
     @classmethod
-    def get(cls) -> Server:
+    def get(cls, orchestrated: bool = True) -> Server:
         with cls._lock:
-            if cls._one is None:
-                cls._one = Server()
-            return cls._one
+            if orchestrated not in cls._made:
+                cls._made[orchestrated] = Server(orchestrated)
+            return cls._made[orchestrated]
 
-    def __init__(self) -> None:
+    def __init__(self, orchestrated: bool) -> None:
         admin = os.environ.get("PAWL_TEST_DATABASE_URL")
         if not admin:
             raise RuntimeError("PAWL_TEST_DATABASE_URL is not set: run the tests with `make sdk-python`")
@@ -68,7 +68,8 @@ class Server:
         atexit.register(self.stop)
         self.orchestrator: subprocess.Popen[bytes] | None = None
         subprocess.run([program("pawl"), "migrate"], env=self.environment, check=True, stdout=subprocess.DEVNULL)
-        self.orchestrator = subprocess.Popen([program("orchestrator")], env=self.environment, stderr=None if os.environ.get("PAWL_TEST_LOG") else subprocess.DEVNULL)
+        if orchestrated:
+            self.orchestrator = subprocess.Popen([program("orchestrator")], env=self.environment, stderr=None if os.environ.get("PAWL_TEST_LOG") else subprocess.DEVNULL)
 
     def stop(self) -> None:
         if self.orchestrator:
@@ -84,8 +85,10 @@ class Server:
 class Case(unittest.TestCase):
     """A test with a queue of its own, a client, and workers that are stopped at its end."""
 
+    orchestrated = True
+
     def setUp(self) -> None:
-        self.server = Server.get()
+        self.server = Server.get(self.orchestrated)
         self.url = self.server.url
         self.queue = "q" + uuid.uuid4().hex[:12]
         self.db = psycopg.connect(self.url, autocommit=True)
@@ -172,6 +175,7 @@ class Proxy:
         self.url = urlunsplit(parts._replace(netloc=address))
         self._lock = threading.Lock()
         self._open = True  # guarded by _lock
+        self._losing: dict[bytes, threading.Event] = {}  # guarded by _lock: statements whose answers are to be lost
         self._pairs: list[tuple[socket.socket, socket.socket]] = []  # guarded by _lock
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -191,6 +195,12 @@ class Proxy:
         with self._lock:
             self._open = True
 
+    def lose_answer(self, statement: bytes) -> threading.Event:
+        """Ends the connection over which the statement comes next, when the database has answered and nobody has heard it.
+        The event tells that it has come."""
+        with self._lock:
+            return self._losing.setdefault(statement, threading.Event())
+
     def close(self) -> None:
         self.cut()
         self._server.close()
@@ -209,15 +219,23 @@ class Proxy:
                 self._pairs.append((near, far))
             threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
 
-    @staticmethod
-    def _carry(near: socket.socket, far: socket.socket) -> None:
+    def _loses(self, data: bytes) -> bool:
+        with self._lock:
+            found = [statement for statement in self._losing if statement in data]
+            for statement in found:
+                self._losing.pop(statement).set()
+            return bool(found)
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> None:
+        deaf = False
         try:
             while True:
                 readable, _, _ = select.select([near, far], [], [])
                 for end in readable:
                     data = end.recv(65536)
-                    if not data:
+                    if not data or deaf and end is far:
                         return
+                    deaf = deaf or end is near and self._loses(data)
                     (far if end is near else near).sendall(data)
         except (OSError, ValueError):
             return
