@@ -3,7 +3,7 @@
 -- locks: as register_template, only the first time.
 -- raises: PW010 for a bad queue name.
 create or replace function pawl.adhoc_template(namespace text, handler text, queue text) returns int
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   id int;
   place text := coalesce(queue, namespace || '_queue');

@@ -3,7 +3,7 @@
 -- called by: janitors, at start and with every round.
 -- locks: the module's row.
 -- raises: nothing.
-create or replace function pawl.beat_janitor(module text, processor_id uuid default null) returns void language plpgsql as $$
+create or replace function pawl.beat_janitor(module text, processor_id uuid default null) returns void language plpgsql set jit = off as $$
 begin
   insert into pawl.janitors as j (module, processor_id, seen_at) values (module, processor_id, pawl.now())
   on conflict on constraint janitors_pkey do update set processor_id = excluded.processor_id, seen_at = excluded.seen_at;

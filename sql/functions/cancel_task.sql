@@ -3,7 +3,7 @@
 -- called by: operators, client.Cancel.
 -- locks: the task, then its steps, then what end_tasks locks.
 -- raises: PW020 unknown task, PW021 when it has ended otherwise, PW023 without actor or reason.
-create or replace function pawl.cancel_task(task_id uuid, actor text, reason text) returns jsonb language plpgsql as $$
+create or replace function pawl.cancel_task(task_id uuid, actor text, reason text) returns jsonb language plpgsql set jit = off as $$
 declare
   task pawl.tasks;
   outcome text := 'cancelled';

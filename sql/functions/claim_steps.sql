@@ -5,7 +5,7 @@
 -- locks: messages and step rows, both skip locked: it never waits.
 -- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option.
 create or replace function pawl.claim_steps(queue text, quantity int, worker text, options jsonb default '{}') returns json
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   batch pawl.delivery[];
   claimed json[] := '{}';

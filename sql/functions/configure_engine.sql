@@ -4,7 +4,7 @@
 -- called by: operators, pawl config apply.
 -- locks: the settings' row.
 -- raises: PW023, PW024 for an unknown field or a bad value.
-create or replace function pawl.configure_engine(settings jsonb, actor text, reason text) returns jsonb language plpgsql as $$
+create or replace function pawl.configure_engine(settings jsonb, actor text, reason text) returns jsonb language plpgsql set jit = off as $$
 declare
   field record;
   kept pawl.engine_settings;

@@ -6,7 +6,7 @@
 -- locks: the queue's row.
 -- raises: PW010 for a bad name or a queue of the engine, PW023, PW024 for an unknown field or a bad value.
 create or replace function pawl.configure_queue(queue text, settings jsonb, actor text, reason text) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 begin
   perform pawl.begin_operation(actor, reason);
   return pawl.end_operation('configure_queue', jsonb_build_object('queue', queue), pawl.change_queue(queue, settings));

@@ -4,7 +4,7 @@
 -- locks: the settings' row.
 -- raises: PW020 for an unknown template, PW023, PW024 for an unknown field or a bad value.
 create or replace function pawl.configure_template(namespace text, name text, settings jsonb, actor text, reason text)
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set jit = off as $$
 #variable_conflict use_variable
 declare
   field text;

@@ -4,7 +4,7 @@
 -- called by: the actors, for a message that raised alone.
 -- locks: its messages by id, then the claims.
 -- raises: PW010 for a queue that is not the engine's.
-create or replace function pawl.dead_letter_messages(queue text, ids bigint[], reason text) returns int language plpgsql as $$
+create or replace function pawl.dead_letter_messages(queue text, ids bigint[], reason text) returns int language plpgsql set jit = off as $$
 declare
   moved int;
 begin

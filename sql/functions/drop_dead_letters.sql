@@ -4,7 +4,7 @@
 -- locks: the dead letters, skip locked.
 -- raises: PW023, PW024.
 create or replace function pawl.drop_dead_letters(filter jsonb, quantity int, actor text, reason text) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   ids bigint[];
 begin

@@ -4,7 +4,7 @@
 -- called by: operators, pawl task explain, stuck reports.
 -- locks: nothing.
 -- raises: nothing.
-create or replace function pawl.explain_task(task_id uuid) returns jsonb language sql stable as $$
+create or replace function pawl.explain_task(task_id uuid) returns jsonb language sql stable set jit = off as $$
   with listed as (
     select s.* from pawl.tasks t join pawl.steps s on s.task_id = t.task_id
     where t.task_id = $1 and (s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')

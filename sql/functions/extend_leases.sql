@@ -4,7 +4,7 @@
 -- locks: its messages by id, then claims, skip locked: a report takes them in this order.
 -- raises: PW010 for an unknown queue.
 create or replace function pawl.extend_leases(queue text, leases jsonb, lease_ms bigint default 30000, worker text default null)
-returns json language plpgsql as $$
+returns json language plpgsql set jit = off as $$
 declare
   answer json;
 begin

@@ -4,7 +4,7 @@
 -- locks: its messages by id, then tasks by id.
 -- raises: 55P03 when a task stays locked: the messages come back, nothing is held.
 create or replace function pawl.finalize_tasks(ids bigint[], processor text default null) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   tasks uuid[];
   ended uuid[];

@@ -4,7 +4,7 @@
 -- locks: tasks, skip locked.
 -- raises: nothing.
 create or replace function pawl.get_next_ready_tasks(quantity int default 100)
-returns table (task_id uuid, state text, correlation_id text, due_at timestamptz) language plpgsql as $$
+returns table (task_id uuid, state text, correlation_id text, due_at timestamptz) language plpgsql set jit = off as $$
 #variable_conflict use_column
 declare
   at timestamptz := pawl.now();

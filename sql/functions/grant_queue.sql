@@ -3,7 +3,7 @@
 -- called by: owners, operators.
 -- locks: catalog rows.
 -- raises: PW010 for an unknown queue, 42704 for an unknown role.
-create or replace function pawl.grant_queue(role text, queue text) returns void language plpgsql as $$
+create or replace function pawl.grant_queue(role text, queue text) returns void language plpgsql set jit = off as $$
 begin
   perform pawl.check_known_queue(queue);
   execute format('grant usage on sequence pawl_queues.%I to %I', 'announced_' || queue, role);

@@ -4,7 +4,7 @@
 -- locks: the report.
 -- raises: PW020 for an unknown report, PW023, PW024 for another status.
 create or replace function pawl.note_stuck_report(report_id bigint, status text, notes text, actor text, reason text)
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set jit = off as $$
 #variable_conflict use_variable
 declare
   task uuid;

@@ -3,7 +3,7 @@
 -- called by: orchestrators that were started with --park, operators.
 -- locks: the templates' rows.
 -- raises: PW023.
-create or replace function pawl.park_templates(actor text, reason text) returns jsonb language plpgsql as $$
+create or replace function pawl.park_templates(actor text, reason text) returns jsonb language plpgsql set jit = off as $$
 declare
   parked jsonb;
 begin

@@ -5,7 +5,7 @@
 -- locks: its messages by id, then tasks by id, then their steps.
 -- raises: 55P03 when a task stays locked: the messages come back.
 create or replace function pawl.process_step_enqueues(ids bigint[], processor text default null) returns int
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   taken int;
   tasks uuid[];

@@ -8,7 +8,7 @@
 -- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps.
 -- raises: nothing of its own.
 create or replace function pawl.reconcile(processor text default null, page int default 1000, grace interval default '1 minute')
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set jit = off as $$
 declare
   place pawl.reconciler;
   open uuid[];

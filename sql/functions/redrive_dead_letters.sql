@@ -5,7 +5,7 @@
 -- locks: the dead letters, skip locked.
 -- raises: PW023, PW024.
 create or replace function pawl.redrive_dead_letters(filter jsonb, quantity int, spread interval, actor text, reason text)
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set jit = off as $$
 declare
   ids bigint[];
   stale bigint[];

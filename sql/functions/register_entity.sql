@@ -5,7 +5,7 @@
 -- locks: the entity's row.
 -- raises: PW023, PW030 for settings that do not fit the table, PW031 for a change while claims are open.
 create or replace function pawl.register_entity(entity text, settings jsonb, actor text, reason text) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   fresh pawl.entities;
   known pawl.entities;

@@ -5,7 +5,7 @@
 -- raises: PW011 when other content stands under a used version, PW012 when the definition is not in topological order, PW013
 --   for unknown fields and bad values.
 create or replace function pawl.register_template(definition jsonb, adhoc boolean default false) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   d jsonb := definition;
   content text := encode(sha256(convert_to(definition::text, 'UTF8')), 'hex');

@@ -5,7 +5,7 @@
 -- locks: queue rows (skip locked), tasks (skip locked), then their steps: it never waits.
 -- raises: nothing of its own.
 create or replace function pawl.release_held(quantity int default 1000, processor text default null) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   q pawl.queues;
   gate record;

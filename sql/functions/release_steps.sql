@@ -4,7 +4,7 @@
 -- locks: its messages by id, then what release_claims locks: a report takes them in this order.
 -- raises: PW010 for an unknown queue.
 create or replace function pawl.release_steps(queue text, leases jsonb, worker text default null) returns json
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   answer json;
 begin

@@ -6,7 +6,7 @@
 -- locks: as report_steps, then as claim_steps, which never waits.
 -- raises: as both.
 create or replace function pawl.report_and_claim_steps(queue text, reports jsonb, quantity int, worker text,
-  options jsonb default '{}') returns json language plpgsql as $$
+  options jsonb default '{}') returns json language plpgsql set jit = off as $$
 declare
   own text := 'q_' || queue;
   few boolean := case when jsonb_typeof(reports) = 'array' and quantity > 0 then jsonb_array_length(reports) <= 4 end;

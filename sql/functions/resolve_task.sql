@@ -4,7 +4,7 @@
 -- locks: the task, then its steps, then what end_tasks locks.
 -- raises: PW020 unknown task, PW021 for a complete task, PW023 without actor or reason.
 create or replace function pawl.resolve_task(task_id uuid, result jsonb, actor text, reason text) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 #variable_conflict use_variable
 declare
   at timestamptz := pawl.now();

@@ -2,7 +2,7 @@
 -- called by: operators.
 -- locks: the queue's row.
 -- raises: PW010 for a queue that nothing names, PW023.
-create or replace function pawl.resume_queue(queue text, actor text, reason text) returns jsonb language plpgsql as $$
+create or replace function pawl.resume_queue(queue text, actor text, reason text) returns jsonb language plpgsql set jit = off as $$
 begin
   perform pawl.check_known_queue(queue);
   perform pawl.begin_operation(actor, reason);

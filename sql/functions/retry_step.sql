@@ -5,7 +5,7 @@
 -- locks: the task, then its steps, then its key's identity row.
 -- raises: PW020 unknown task or step, PW021 when the step has not failed or the task is complete, PW022, PW023.
 create or replace function pawl.retry_step(task_id uuid, step text, index int, actor text, reason text) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   task pawl.tasks;
   one pawl.steps;

@@ -6,7 +6,7 @@
 -- raises: PW020 unknown task or step, PW021 when there is nothing to retry, when the task is complete, or when a step runs
 --   under an entity claim, PW022 when a later task has the key, PW023 without actor or reason.
 create or replace function pawl.retry_task(task_id uuid, from_step text, actor text, reason text) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 #variable_conflict use_variable
 declare
   task pawl.tasks;

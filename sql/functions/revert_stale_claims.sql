@@ -6,7 +6,7 @@
 -- locks: tasks by id, their steps, claims, all skip locked; the users' rows, nowait.
 -- raises: what the users' tables raise.
 create or replace function pawl.revert_stale_claims(module text, processor text default null) returns jsonb
-language plpgsql as $$
+language plpgsql set jit = off as $$
 declare
   at timestamptz := pawl.now();
   counts jsonb := '{"reverted": 0, "lost": 0, "left": 0}';

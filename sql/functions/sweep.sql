@@ -6,7 +6,7 @@
 -- locks: what it deletes, skip locked: it never waits and holds up nobody.
 -- raises: nothing.
 create or replace function pawl.sweep(quantity int default 500, processor text default null, cursor jsonb default '{}')
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set jit = off as $$
 declare
   tasks record;
   identities record;

@@ -5,7 +5,7 @@
 -- locks: the task.
 -- raises: PW001 for an illegal transition, PW020 for an unknown task, PW021 for a state that ends a task or that does not follow.
 create or replace function pawl.transition_task_state_atomic(task_id uuid, from_state pawl.task_state, to_state pawl.task_state,
-  processor text default null) returns jsonb language plpgsql as $$
+  processor text default null) returns jsonb language plpgsql set jit = off as $$
 declare
   task pawl.tasks;
 begin
