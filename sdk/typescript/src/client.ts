@@ -10,7 +10,12 @@ import { pause } from "./look.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 import { Waiter, type Decision, type Trail } from "./waiter.js";
 
-const queue = "orchestration_task_requests";
+const sendBatch = `select s.msg_id::text from pgmq.send_batch('orchestration_task_requests', $1::text[]::jsonb[], $2::text[]::jsonb[])
+  with ordinality s(msg_id, n) order by s.n`;
+// Null when all are tasks at once, else the ids of their messages.
+const submitRequests = "select pawl.submit_requests($1::text[], $2::text[])::text[] as sent";
+// The role may not call the function, or an older database does not have it.
+const unavailable = ["42501", "42883", "3F000"];
 
 /** What a client needs: a database. */
 export interface ClientConfig {
@@ -31,7 +36,7 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
-/** A request that was sent. */
+/** A request that was submitted. */
 export class Submission<Out = unknown> {
   /** The id of the task that the request makes, unless it meets one that exists. */
   readonly requestId: string;
@@ -43,7 +48,7 @@ export class Submission<Out = unknown> {
     this.requestId = trail.requestId;
   }
 
-  /** Waits until an orchestrator has taken the request. Throws the RequestError when it was refused. */
+  /** Waits as Client.decision. */
   decision(options?: WaitOptions): Promise<Decision> {
     return this.client.decision(this, options);
   }
@@ -61,6 +66,8 @@ export class Client {
   private readonly connection: pg.PoolConfig;
   private readonly waiter: Waiter;
   private readonly actor: string;
+  /** The role has turned out to have no right to more than sending messages. */
+  private sendOnly = false;
 
   constructor(config: ClientConfig = {}) {
     if (config.pool && config.databaseUrl) throw new ConfigError("making client: give databaseUrl or pool, not both");
@@ -73,17 +80,20 @@ export class Client {
     this.waiter = new Waiter(this.pool, this.connection, config.listen !== false);
   }
 
-  /** Asks for a task of a template, "namespace/name" or "namespace/name@version". Returns when the request is sent. */
+  /**
+   * Asks for a task of a template, "namespace/name" or "namespace/name@version". On return the request is durable, and a task
+   * already when nothing has to be decided: no key, no start time, no reply, an input that needs no look at a schema.
+   */
   async submit<Out = unknown>(template: string, input?: unknown, options: RequestOptions & SendOptions = {}): Promise<Submission<Out>> {
     return (await this.send<Out>([envelope({ template }, input, options)], options.tx))[0]!;
   }
 
-  /** Sends many requests for tasks of a template with one statement: all or none. */
+  /** Submits many requests for tasks of a template with one statement: all or none. */
   async submitMany<Out = unknown>(template: string, requests: ({ input: unknown } & RequestOptions)[], options: SendOptions = {}): Promise<Submission<Out>[]> {
     return this.send(requests.map(({ input, ...rest }) => envelope({ template }, input, rest)), options.tx);
   }
 
-  /** Asks for a task of one step, which runs the handler: a plain background job. Returns when the request is sent. */
+  /** Asks for a task of one step, which runs the handler: a plain background job. Otherwise as submit. */
   async enqueue<Out = unknown>(handler: string, input?: unknown, options: EnqueueOptions & SendOptions = {}): Promise<Submission<Out>> {
     const { namespace, queue: place, ...rest } = options;
     return (await this.send<Out>([envelope({ handler, namespace, queue: place }, input, rest)], options.tx))[0]!;
@@ -110,8 +120,12 @@ export class Client {
     throw new TaskEnded(task!);
   }
 
-  /** Waits until an orchestrator has taken the request. Throws the RequestError when it was refused. */
+  /**
+   * Waits until the request is decided. Of one that became a task when it was submitted that is known; else an orchestrator
+   * decides. Throws the RequestError when it was refused.
+   */
   async decision(submission: Submission<any>, options: WaitOptions = {}): Promise<Decision> {
+    if (submission.trail.decision) return submission.trail.decision;
     const of = { trail: submission.trail, decisionOnly: true };
     const { decision } = await this.limited(of, options, `no orchestrator has taken request ${submission.requestId}`);
     return decision!;
@@ -148,9 +162,29 @@ export class Client {
   private async send<Out>(envelopes: Envelope[], tx: Queryable | undefined): Promise<Submission<Out>[]> {
     if (envelopes.length === 0) return [];
     const values = [envelopes.map((e) => e.body), envelopes.map((e) => e.headers)];
-    const sql = `select s.msg_id::text from pgmq.send_batch('${queue}', $1::text[]::jsonb[], $2::text[]::jsonb[]) with ordinality s(msg_id, n) order by s.n`;
-    const found = tx ? (await tx.query(sql, values)).rows : await this.again(() => rows(this.pool, sql, values));
-    return envelopes.map((e, i) => new Submission<Out>(this, { requestId: e.requestId, msgId: found[i].msg_id }));
+    if (tx) {
+      const sent = (await tx.query(sendBatch, values)).rows;
+      return envelopes.map((e, i) => new Submission<Out>(this, { requestId: e.requestId, msgId: sent[i].msg_id }));
+    }
+    const sent = await this.again(() => this.hand(values));
+    const submittedAt = performance.now();
+    return envelopes.map(({ requestId }, i) => {
+      if (sent) return new Submission<Out>(this, { requestId, msgId: sent[i]!, submittedAt });
+      return new Submission<Out>(this, { requestId, msgId: "0", submittedAt, decision: { outcome: "created", taskId: requestId } });
+    });
+  }
+
+  /** Hands requests to the database, as messages if the role may do no more. Returns the messages' ids; null: all are tasks. */
+  private async hand(values: unknown[]): Promise<string[] | null> {
+    if (!this.sendOnly) {
+      try {
+        return (await rows(this.pool, submitRequests, values))[0].sent;
+      } catch (problem) {
+        if (!unavailable.includes(sqlState(problem) ?? "")) throw problem;
+        this.sendOnly = true;
+      }
+    }
+    return (await rows(this.pool, sendBatch, values)).map((row) => row.msg_id);
   }
 
   /** Repeats what failed for want of a connection: a request keeps its id, so sending it twice makes one task. */

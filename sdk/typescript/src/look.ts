@@ -13,9 +13,10 @@ export class Look {
 
   constructor(private readonly idle: () => number) {}
 
-  /** Makes the next look due. */
-  woken(): void {
-    this.at = this.since = 0;
+  /** Makes the next look due. The series after it begins with that look, or at a time since then. */
+  woken(since = 0): void {
+    this.at = 0;
+    this.since = since;
   }
 
   /** Notes what a look brought. */

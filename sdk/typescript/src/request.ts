@@ -49,7 +49,7 @@ export interface Envelope {
 
 /** Makes the message of a request. */
 export function envelope(what: { template: string } | { handler: string; namespace?: string; queue?: string }, input: unknown, options: RequestOptions): Envelope {
-  const requestId = options.requestId ?? newRequestId();
+  const requestId = (options.requestId ?? newRequestId()).toLowerCase(); // as the database writes it
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(requestId)) throw new ConfigError(`making request: requestId is not a UUID`);
   if (options.key !== undefined && (options.key === "" || Buffer.byteLength(options.key) > 255)) {
     throw new InvalidRequest("making request: key has to be 1 to 255 bytes: send a digest", requestId);

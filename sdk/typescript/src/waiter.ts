@@ -13,7 +13,7 @@ import {
 } from "./errors.js";
 import { Listener } from "./listener.js";
 import { silentLog } from "./log.js";
-import { Alarm, Look } from "./look.js";
+import { Alarm, Look, again } from "./look.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 
 /** Where the outcome of a request will be found. */
@@ -21,6 +21,10 @@ export interface Trail {
   requestId: string;
   /** The request's message; "0" when it is not known: the id alone does not say which of several requests it was. */
   msgId: string;
+  /** What is known from the start. */
+  decision?: Decision;
+  /** When the database has taken it, by performance.now(); without it that is its sender's transaction's matter. */
+  submittedAt?: number;
 }
 
 /** What became of a request. */
@@ -49,6 +53,8 @@ export class Waiter {
   private listener: Listener | undefined;
   private running: Promise<void> | undefined;
   private closed = false;
+  /** When the next look is due. */
+  private due = Infinity;
 
   constructor(
     private readonly pool: pg.Pool,
@@ -64,7 +70,7 @@ export class Waiter {
   /** Waits for the decision on a request, or for a task's end. gone stops the waiting. */
   wait(of: { trail: Trail; decisionOnly?: boolean }, gone: AbortSignal): Promise<{ decision: Decision | undefined; task: Task | undefined }> {
     return new Promise((resolve, reject) => {
-      const wait: Wait = { trail: of.trail, decisionOnly: of.decisionOnly ?? false, decision: undefined, resolve, reject };
+      const wait: Wait = { trail: of.trail, decisionOnly: of.decisionOnly ?? false, decision: of.trail.decision, resolve, reject };
       const leave = () => {
         this.waits.delete(wait);
         reject(gone.reason);
@@ -81,7 +87,7 @@ export class Waiter {
       };
       this.waits.add(wait);
       this.run();
-      this.wake();
+      this.wake(of.trail.submittedAt);
     });
   }
 
@@ -92,8 +98,15 @@ export class Waiter {
     await this.listener?.stop();
   }
 
-  private wake(): void {
-    this.look.woken();
+  /**
+   * Makes a look due, and a series of others after it: at once, or, when a request was submitted a moment ago, as soon as
+   * there may be something to see.
+   */
+  private wake(submittedAt = 0): void {
+    const first = submittedAt + again[0]!;
+    const fresh = first > performance.now();
+    this.look.woken(fresh ? submittedAt : 0);
+    this.due = Math.min(this.due, fresh ? first : 0);
     this.alarm.ring();
   }
 
@@ -104,10 +117,13 @@ export class Waiter {
 
   private async watch(): Promise<void> {
     while (!this.closed) {
-      if (this.waits.size === 0) {
-        await this.alarm.wait(60_000);
+      if (this.waits.size === 0) this.due = Infinity;
+      const pause = this.due - performance.now();
+      if (pause > 0) {
+        await this.alarm.wait(pause);
         continue;
       }
+      this.due = Infinity; // what happens during the look makes another one due
       try {
         const found = (await this.decide()) + (await this.finish());
         this.look.found(this.waits.size + found + 1, found, performance.now());
@@ -115,7 +131,7 @@ export class Waiter {
         // An outage of the database: those who wait have a time limit of their own.
         this.look.found(1, 0, performance.now());
       }
-      await this.alarm.wait(this.look.at - performance.now());
+      this.due = Math.min(this.due, this.look.at);
     }
   }
 

@@ -1,7 +1,10 @@
 /** What tests share: the database and the orchestrator that the test run brings, and queues of their own. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { connect, createServer, type AddressInfo } from "node:net";
 import { after, type TestContext } from "node:test";
+import { promisify } from "node:util";
 
 import pg from "pg";
 
@@ -99,4 +102,45 @@ export function aborted(signal: AbortSignal): Promise<unknown> {
     if (signal.aborted) resolve(signal.reason);
     signal.addEventListener("abort", () => resolve(signal.reason), { once: true });
   });
+}
+
+/** The URL of a new database that nobody works on, not even an orchestrator. It goes away with the server. */
+export async function idleDatabase(): Promise<string> {
+  const name = `ts_${randomBytes(5).toString("hex")}`;
+  await pool.query(`create database ${name}`);
+  const address = new URL(url);
+  address.pathname = name;
+  await promisify(execFile)("build/bin/pawl", ["migrate"], { env: { ...process.env, PAWL_DATABASE_URL: address.toString() } });
+  return address.toString();
+}
+
+/** A template of one step, and its name. */
+export async function newTemplate(on: pg.Pool, queue: string): Promise<string> {
+  const name = `t${randomBytes(5).toString("hex")}`;
+  const steps = [{ no: 0, name: "run", handler: "echo", queue, needs: [] }];
+  await on.query("select pawl.register_template($1)", [JSON.stringify({ namespace: "tstest", name, version: "1", steps })]);
+  return `tstest/${name}`;
+}
+
+/** A way to the database over which the answer to a statement gets lost, once: the connection ends in its place. */
+export async function lossyWay(t: TestContext, statement: string): Promise<{ url: string; lost: () => boolean }> {
+  const target = new URL(url);
+  let lost = false;
+  const server = createServer((near) => {
+    const far = connect(Number(target.port || 5432), target.hostname);
+    let deaf = false;
+    const end = () => [near, far].forEach((s) => s.destroy());
+    for (const s of [near, far]) s.on("error", end).on("close", end);
+    near.on("data", (data) => {
+      if (!lost && data.includes(statement)) lost = deaf = true;
+      far.write(data);
+    });
+    far.on("data", (data) => (deaf ? end() : near.write(data)));
+  });
+  t.after(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const way = new URL(url);
+  way.hostname = "127.0.0.1";
+  way.port = String((server.address() as AddressInfo).port);
+  return { url: way.toString(), lost: () => lost };
 }

@@ -28,6 +28,7 @@ test("works and submits with the least rights", async (t) => {
   const producer = new Client({ databaseUrl: (await login("pawl_producer")).url });
   t.after(() => producer.close());
   const sent = await producer.enqueue("size", "x".repeat(300_000), { queue });
+  assert.ok(sent.trail.decision, "it is a task at once");
   assert.equal(await client.wait(sent.requestId, { timeoutMs: patience }), 300_000);
 
   const other = newWorker(t, await newQueue("size"), { databaseUrl: own.url });
