@@ -56,7 +56,10 @@ func TestGarbageOnEveryQueueEndsAsDeadLettersAndWorkGoesOn(t *testing.T) {
 		`{"template": "house/pair", "input": {}, "colour": "red"}`, `{"template": "house/pair", "input": 1e100000}`,
 		`{"status": "complete", "attempt": 1e100000}`, `{"task_id": "x", "step": "first", "attempt": 1, "status": "complete"}`,
 		`{"deep": ` + strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + `}`,
-		`{"template": "house/pair", "input": "` + strings.Repeat("x", 2<<20) + `"}`}
+		`{"template": "house/pair", "input": "` + strings.Repeat("x", 2<<20) + `"}`,
+		// As text these are more than two gigabytes.
+		`{"template": "house/pair", "input": [` + strings.Repeat("1e131071,", 20_000) + `0]}`,
+		`{"template": "house/pair", "input": [` + strings.Repeat("1e-16383,", 140_000) + `0]}`}
 	queues := []string{"orchestration_task_requests", "orchestration_step_enqueues", "orchestration_step_results",
 		"orchestration_task_finalizations"}
 	for _, queue := range queues {

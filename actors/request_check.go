@@ -61,6 +61,10 @@ func checkRequests(ctx context.Context, db store.DB, known *schemas, batch []sto
 // read decodes the body, within the limits at the door.
 func (c *requestCheck) read() {
 	body := c.message.Body
+	if c.message.Size < 0 {
+		c.refuse("InvalidRequest", "task request: the body has a number whose exponent is over the limit of %d", messaging.MaxExponent)
+		return
+	}
 	if body == nil {
 		c.refuse("InvalidRequest", "task request: the body has %d bytes, over the limit of %d", c.message.Size, messaging.MaxBody)
 		return

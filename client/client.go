@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
@@ -22,6 +24,8 @@ type Config struct {
 	DatabaseURL string
 	// NoListen does without LISTEN, for transaction poolers: waiting polls.
 	NoListen bool
+	// Tracer makes a span for each submit, to which the task's steps belong. Nil: OpenTelemetry's global provider.
+	Tracer trace.TracerProvider
 	// Log takes what happens to the connection that listens. Nil: slog.Default().
 	Log *slog.Logger
 }
@@ -31,7 +35,9 @@ type Client struct {
 	pool *pgxpool.Pool
 	own  bool // the pool is the client's
 	hub  *hub
-	once sync.Once
+	// tracer of submits.
+	tracer trace.Tracer
+	once   sync.Once
 	// sendOnly is set once the role turns out to have no right to more than sending messages.
 	sendOnly atomic.Bool
 }
@@ -61,6 +67,10 @@ func New(config Config) (*Client, error) {
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
+	if config.Tracer == nil {
+		config.Tracer = otel.GetTracerProvider()
+	}
+	c.tracer = config.Tracer.Tracer("github.com/pawl-dev/pawl/client")
 	c.hub = newHub(c)
 	if !config.NoListen {
 		listener, err := pgmq.NewListener(pgmq.ListenerConfig{

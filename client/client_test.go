@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-dev/pawl/client"
@@ -263,6 +267,28 @@ func TestARequestCarriesTheCallersTrace(t *testing.T) {
 	var traceparent string
 	require.NoError(t, k.pool.QueryRow(k.ctx, `select headers->>'traceparent' from pgmq.q_orchestration_task_requests`).Scan(&traceparent))
 	require.Equal(t, "00-01000000000000000000000000000000-0200000000000000-01", traceparent)
+}
+
+func TestASubmitIsASpanOfItsTasksTrace(t *testing.T) {
+	t.Parallel()
+	k := withoutOrchestrator(t)
+	spans := tracetest.NewInMemoryExporter()
+	c, err := client.New(client.Config{Pool: k.pool, NoListen: true, Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.SubmitMany(k.ctx, []client.Request{{Handler: "h"}, {Handler: "h"}})
+	require.NoError(t, err)
+	_, err = c.Submit(k.ctx, client.Request{})
+	require.Error(t, err)
+	require.Len(t, spans.GetSpans(), 2)
+	submitted, refused := spans.GetSpans()[0], spans.GetSpans()[1]
+	require.Equal(t, trace.SpanKindProducer, submitted.SpanKind)
+	require.Equal(t, codes.Unset, submitted.Status.Code)
+	require.Equal(t, codes.Error, refused.Status.Code)
+	var carried int
+	require.NoError(t, k.pool.QueryRow(k.ctx, `select count(*) from pgmq.q_orchestration_task_requests where headers->>'traceparent' = $1`,
+		fmt.Sprintf("00-%s-%s-01", submitted.SpanContext.TraceID(), submitted.SpanContext.SpanID())).Scan(&carried))
+	require.Equal(t, 2, carried)
 }
 
 func TestAFailedTaskIsATypedError(t *testing.T) {

@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
@@ -55,7 +58,9 @@ func (c *Client) SubmitAndDecide(ctx context.Context, request Request) (Decision
 
 // SubmitTx sends a request on the caller's transaction: the task comes into being when the transaction commits. A pool or
 // a connection will do as well.
-func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (uuid.UUID, error) {
+func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (_ uuid.UUID, err error) {
+	ctx, span := c.span(ctx, 1)
+	defer func() { end(span, err) }()
 	id, message, err := request.message(ctx)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("submitting request: %w", err)
@@ -67,7 +72,9 @@ func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (uuid.UUI
 }
 
 // SubmitMany submits requests in one statement, all of them or none, and returns their ids in the same order.
-func (c *Client) SubmitMany(ctx context.Context, requests []Request) ([]uuid.UUID, error) {
+func (c *Client) SubmitMany(ctx context.Context, requests []Request) (_ []uuid.UUID, err error) {
+	ctx, span := c.span(ctx, len(requests))
+	defer func() { end(span, err) }()
 	ids, messages := make([]uuid.UUID, len(requests)), make([]pgmq.Outgoing, len(requests))
 	for i := range requests {
 		var err error
@@ -85,7 +92,9 @@ func (c *Client) SubmitMany(ctx context.Context, requests []Request) ([]uuid.UUI
 }
 
 // submit returns the request's id and its message's, which is 0 when the request is a task already.
-func (c *Client) submit(ctx context.Context, request Request) (uuid.UUID, int64, error) {
+func (c *Client) submit(ctx context.Context, request Request) (_ uuid.UUID, _ int64, err error) {
+	ctx, span := c.span(ctx, 1)
+	defer func() { end(span, err) }()
 	id, message, err := request.message(ctx) // once, so that repeating keeps the id
 	if err != nil {
 		return uuid.Nil, 0, fmt.Errorf("submitting request: %w", err)
@@ -135,6 +144,21 @@ func submitRequests(ctx context.Context, db DB, messages []pgmq.Outgoing) ([]int
 func unavailable(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "42883" || pgErr.Code == "3F000")
+}
+
+// span of a submit, whose requests carry it to their tasks.
+func (c *Client) span(ctx context.Context, requests int) (context.Context, trace.Span) {
+	return c.tracer.Start(ctx, "submit task request", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
+		attribute.String("messaging.system", "pgmq"), attribute.String("messaging.destination.name", messaging.TaskRequests),
+		attribute.Int("messaging.batch.message_count", requests)))
+}
+
+func end(span trace.Span, err error) {
+	if err != nil {
+		// Not the error's text: it may hold what the caller wrote.
+		span.SetStatus(codes.Error, "nothing was submitted")
+	}
+	span.End()
 }
 
 // again repeats what failed for want of a connection. What the server answered is not repeated, unless it was about to

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -73,12 +72,4 @@ func ExtractTrace(ctx context.Context, headers json.RawMessage) context.Context 
 		return ctx
 	}
 	return propagation.TraceContext{}.Extract(ctx, carrier)
-}
-
-// TaskTrace returns ctx as a part of the trace whose id is a task's: the spans of a task that nobody gave a trace still
-// stand together.
-func TaskTrace(ctx context.Context, task uuid.UUID) context.Context {
-	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID(task), SpanID: trace.SpanID(task[8:]), TraceFlags: trace.FlagsSampled, Remote: true,
-	}))
 }

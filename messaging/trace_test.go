@@ -3,7 +3,6 @@ package messaging_test
 import (
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 
@@ -42,19 +41,4 @@ func TestHeadersWithoutATraceChangeNothing(t *testing.T) {
 		ctx := messaging.ExtractTrace(t.Context(), raw(text))
 		require.False(t, trace.SpanContextFromContext(ctx).IsValid(), text)
 	}
-}
-
-func TestATasksOwnTraceHasItsId(t *testing.T) {
-	t.Parallel()
-	task := uuid.Must(uuid.NewV7())
-	got := trace.SpanContextFromContext(messaging.TaskTrace(t.Context(), task))
-	require.True(t, got.IsValid())
-	require.True(t, got.IsRemote())
-	require.True(t, got.IsSampled())
-	require.Equal(t, task, uuid.UUID(got.TraceID()))
-	headers, err := messaging.InjectTrace(messaging.TaskTrace(t.Context(), task), nil)
-	require.NoError(t, err)
-	again := trace.SpanContextFromContext(messaging.ExtractTrace(t.Context(), headers))
-	require.True(t, got.Equal(again), "every process makes the same of a task's id")
-	require.NotEqual(t, got.TraceID(), trace.SpanContextFromContext(messaging.TaskTrace(t.Context(), uuid.Must(uuid.NewV7()))).TraceID())
 }

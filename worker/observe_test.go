@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -74,40 +73,6 @@ func TestAHandlersSpanBelongsToTheTasksTrace(t *testing.T) {
 	span := spans.GetSpans()[0]
 	require.Equal(t, "traced", span.Name)
 	require.Equal(t, "b7ad6b7169203331", span.Parent.SpanID().String())
-}
-
-func TestStepsOfATaskWithoutATraceStandTogetherInItsOwn(t *testing.T) {
-	k := newKit(t)
-	spans := tracetest.NewInMemoryExporter()
-	w := k.worker(worker.Config{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))}, "bare_queue")
-	worker.Handle(w, "one", func(context.Context, worker.Step[any]) (any, error) { return nil, nil })
-	worker.Handle(w, "two", func(context.Context, worker.Step[any]) (any, error) { return nil, nil })
-	_, err := k.pool.Exec(t.Context(), `select pawl.register_template('{"namespace": "trace", "name": "pair", "version": "1", "steps": [
-		{"no": 0, "name": "first", "handler": "one", "queue": "bare_queue", "needs": []},
-		{"no": 1, "name": "run", "handler": "two", "queue": "bare_queue", "needs": [0]}]}')`)
-	require.NoError(t, err)
-	k.start(w)
-	tasks := map[string]uuid.UUID{}
-	for name, headers := range map[string]any{"none": nil, "others": `{"lease_ms": 30000}`, "garbage": `{"traceparent": "garbage"}`} {
-		tasks[name] = uuid.Must(uuid.NewV7())
-		var queued bool
-		require.NoError(t, k.pool.QueryRow(t.Context(), `select pawl.submit_requests(array[$1::text], array[$2::text]) is not null`,
-			fmt.Sprintf(`{"request_id": "%s", "template": "trace/pair", "input": {}}`, tasks[name]), headers).Scan(&queued))
-		require.False(t, queued, name)
-		k.await(tasks[name], "complete")
-	}
-	require.NoError(t, w.Stop(t.Context()))
-	seen := map[string][]string{}
-	for _, span := range spans.GetSpans() {
-		trace := span.SpanContext.TraceID().String()
-		require.Equal(t, trace, span.Parent.TraceID().String())
-		require.True(t, span.Parent.IsRemote())
-		seen[trace] = append(seen[trace], span.Name)
-	}
-	require.Len(t, seen, len(tasks))
-	for name, task := range tasks {
-		require.Equal(t, []string{"one", "two"}, seen[strings.ReplaceAll(task.String(), "-", "")], name)
-	}
 }
 
 func TestTwoWorkersShareARegisterer(t *testing.T) {

@@ -29,11 +29,7 @@ func (l *lane) run(d *delivery) (next *delivery) {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeout)
 		defer cancel()
 	}
-	ctx = messaging.ExtractTrace(ctx, d.Headers)
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = messaging.TaskTrace(ctx, d.TaskID)
-	}
-	ctx, span := l.w.tracer.Start(ctx, d.Handler, trace.WithSpanKind(trace.SpanKindConsumer),
+	ctx, span := l.w.tracer.Start(messaging.ExtractTrace(ctx, d.Headers), d.Handler, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(
 			attribute.String("messaging.system", "pgmq"), attribute.String("messaging.destination.name", l.queue),
 			attribute.String("pawl.task_id", d.TaskID.String()), attribute.String("pawl.step", d.Step),

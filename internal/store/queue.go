@@ -15,7 +15,7 @@ type Message struct {
 	ReadCount   int    // how often it was delivered, this time included
 	Traceparent string // W3C trace context of its headers, or ""
 	Body        []byte // of task requests alone; nil when it is over the limit
-	Size        int    // of the body as text, in bytes; of task requests alone
+	Size        int    // of the body as text, in bytes; of task requests alone; -1: a number in it is too long to be written
 }
 
 // Bounds of one read: at most so many messages and so many bytes of bodies (R13).
@@ -37,9 +37,11 @@ var reads = map[string]string{
 	messaging.TaskFinalizations: quick + ` from quick, unnest(pawl_queues.read_orchestration_task_finalizations($1, $2, $3)) q`,
 }
 
-// readRequests brings bodies of up to twice the limit: jsonb's text has blanks that the sender's need not have had.
-const readRequests = quick + `, case when octet_length(b.body) <= $4 then b.body end, octet_length(b.body)
-from quick, unnest(pawl_queues.read_orchestration_task_requests($1, $2, $3)) q cross join lateral (select q.message::text) b(body)`
+// readRequests brings bodies of up to twice the limit: jsonb's text has blanks that the sender's need not have had. A body
+// with a number that would be written out with more than a thousand digits is not made a text at all.
+const readRequests = quick + `, case when octet_length(b.body) <= $4 then b.body end, case when b.vast then -1 else octet_length(b.body) end
+from quick, unnest(pawl_queues.read_orchestration_task_requests($1, $2, $3)) q  cross join lateral (
+  select v.vast, case when not v.vast then q.message::text end from (select pawl.has_vast_number(q.message)) v(vast)) b(vast, body)`
 
 // Read takes the next messages of an engine queue: R2's first transaction.
 func Read(ctx context.Context, db DB, queue string, bounds Bounds) ([]Message, error) {

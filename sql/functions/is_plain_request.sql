@@ -15,6 +15,7 @@ create or replace function pawl.is_plain_request(body jsonb) returns boolean lan
     and body->>'request_id' <> '00000000-0000-0000-0000-000000000000'
     and (not body ? 'tags' or jsonb_typeof(body->'tags') = 'object'
       and not jsonb_path_exists(body->'tags', 'strict $.* ? (@.type() != "string")'))
-    and octet_length(body::text) <= 1048576 and (body->'input')::text !~ '^([^{[]*[{[]){64}|[0-9.-]{65}'
+    and case when not pawl.has_vast_number(body) then octet_length(body::text) <= 1048576
+      and (body->'input')::text !~ '^([^{[]*[{[]){64}|[0-9.-]{65}' else false end
   else false end
 $$;
