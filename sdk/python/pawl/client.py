@@ -152,8 +152,9 @@ class Client:
         request, task_id, attached = None if _made(task) else task, _id(task), False
         early = _early(task) if until is None else min(_early(task), until - time.monotonic())
         with self._ended:
-            seen = self._news
-            looks = 1 if early > 0 and not self._ended.wait_for(lambda: self._news != seen, early) else 0
+            looks, seen = 0, self._news
+            if early > 0:
+                self._ended.wait_for(lambda: self._news != seen, early)
         while True:
             with self._ended:
                 if self._news != seen:
@@ -193,7 +194,6 @@ class Client:
         until, looks = None if timeout is None else time.monotonic() + timeout, 0
         if (early := _early(task)) > 0:
             time.sleep(early if timeout is None else max(0.0, min(early, timeout)))
-            looks = 1
         while (found := self._decide(task)) is None:
             if until is not None and time.monotonic() > until:
                 raise WaitTimeout(f"no orchestrator has taken request {_id(task)} within {timeout:g} s; it waits in the queue")

@@ -13,10 +13,9 @@ export class Look {
 
   constructor(private readonly idle: () => number) {}
 
-  /** Makes the next look due. The series after it begins with that look, or at a time since then. */
-  woken(since = 0): void {
-    this.at = 0;
-    this.since = since;
+  /** Makes the next look due. */
+  woken(): void {
+    this.at = this.since = 0;
   }
 
   /** Notes what a look brought. */

@@ -85,6 +85,7 @@ export class Waiter {
         gone.removeEventListener("abort", leave);
         reject(problem);
       };
+      if (this.waits.size === 0) this.due = Infinity; // what was due was for those who have gone
       this.waits.add(wait);
       this.run();
       this.wake(of.trail.submittedAt);
@@ -102,11 +103,9 @@ export class Waiter {
    * Makes a look due, and a series of others after it: at once, or, when a request was submitted a moment ago, as soon as
    * there may be something to see.
    */
-  private wake(submittedAt = 0): void {
-    const first = submittedAt + again[0]!;
-    const fresh = first > performance.now();
-    this.look.woken(fresh ? submittedAt : 0);
-    this.due = Math.min(this.due, fresh ? first : 0);
+  private wake(submittedAt = -Infinity): void {
+    this.look.woken();
+    this.due = Math.min(this.due, submittedAt + again[0]!);
     this.alarm.ring();
   }
 
@@ -117,8 +116,7 @@ export class Waiter {
 
   private async watch(): Promise<void> {
     while (!this.closed) {
-      if (this.waits.size === 0) this.due = Infinity;
-      const pause = this.due - performance.now();
+      const pause = this.waits.size === 0 ? Infinity : this.due - performance.now();
       if (pause > 0) {
         await this.alarm.wait(pause);
         continue;

@@ -139,24 +139,24 @@ test("what the database refuses is an error, and changes nothing for other reque
 });
 
 test("the first look at a fresh request comes when there may be something to see", async (t) => {
-  const own = new pg.Pool({ connectionString: idle, max: 1 });
-  const poller = new Client({ pool: own, listen: false });
-  t.after(() => poller.close().then(() => own.end()));
-  let calls: { began: number; ended: number }[] = [];
-  const query = own.query.bind(own) as (...values: unknown[]) => Promise<unknown>;
-  own.query = (async (...values: unknown[]) => {
-    const began = performance.now();
-    return query(...values).finally(() => calls.push({ began, ended: performance.now() }));
-  }) as typeof own.query;
   for (const [key, look] of [[undefined, "wait"], [randomUUID(), "wait"], [randomUUID(), "decision"]] as const) {
-    calls = [];
+    const own = new pg.Pool({ connectionString: idle, max: 1 });
+    const poller = new Client({ pool: own, listen: false });
+    t.after(() => poller.close().then(() => own.end()));
+    const calls: { began: number; ended: number }[] = [];
+    const query = own.query.bind(own) as (...values: unknown[]) => Promise<unknown>;
+    own.query = (async (...values: unknown[]) => {
+      const began = performance.now();
+      return query(...values).finally(() => calls.push({ began, ended: performance.now() }));
+    }) as typeof own.query;
     const sent = await poller.submit(plain, 1, { key });
     const gone = new AbortController();
     const waiting = assert.rejects(sent[look]({ signal: gone.signal }), /enough/);
     await eventually(() => calls.length > 1, "it was looked for");
     gone.abort(new Error("enough"));
     await waiting;
-    assert.ok(calls[1]!.began - calls[0]!.ended >= 5, `${key ? "keyed" : "plain"}, ${look}: looked after ${calls[1]!.began - calls[0]!.ended} ms`);
+    const [submit, first] = calls;
+    assert.ok(first!.began - submit!.ended >= 5, `${key ? "keyed" : "plain"}, ${look}: looked after ${first!.began - submit!.ended} ms`);
   }
 });
 
