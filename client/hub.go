@@ -120,6 +120,7 @@ func (h *hub) join(w *waiter) error {
 		h.looking = true
 		h.running.Add(1)
 		go h.run(w.fresh)
+		return nil
 	}
 	select {
 	case h.joined <- struct{}{}:

@@ -1,7 +1,7 @@
 -- does: says whether a request's body is well-formed beyond doubt and asks for nothing that has to be decided: no key, no start
 --   time, no reply. What is in doubt (brackets, digits or bytes that may be too many) is left to the task-request
 --   actor. Paths are strict, else a list of strings passes for a string; a 1.0 is no version though it equals 1.
--- called by: plain_requests, folded into its statement: one expression, no query.
+-- called by: plain_requests, folded into its condition: one expression, no query.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.is_plain_request(body jsonb) returns boolean language sql immutable as $$

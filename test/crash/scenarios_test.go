@@ -110,8 +110,8 @@ func doors() []Scenario {
 			k.Send("t/diamond", object{"key": "one", "reply_to": "replies"})
 			k.Send("t/diamond", object{"key": "one", "on_duplicate": "reject", "reply_to": "nowhere"})
 			k.Send("t/diamond", object{"key": "one", "input": object{"other": 1}})
-			k.Send("t/retry", object{"request_id": "01890000-0000-7000-8000-000000000001"})
-			k.Send("t/retry", object{"request_id": "01890000-0000-7000-8000-000000000001"})
+			k.Send("t/retry", object{"request_id": firstID})
+			k.Send("t/retry", object{"request_id": firstID})
 			return requests(k)
 		}},
 		{"request refused", func(k *kit.Kit) Call {
@@ -120,7 +120,7 @@ func doors() []Scenario {
 				'{"error": "InvalidRequest", "message": "no"}'::jsonb)), 'kit')`, Args: []any{id}}
 		}},
 		{"request again", func(k *kit.Kit) Call {
-			id := object{"request_id": "01890000-0000-7000-8000-000000000001"}
+			id := object{"request_id": firstID}
 			k.Submit("t/diamond", id)
 			k.Send("t/diamond", id)
 			return requests(k)
