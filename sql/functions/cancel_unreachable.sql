@@ -34,7 +34,8 @@ begin
       join pawl.tasks t on t.task_id = f.task_id
       join pawl.templates p on p.template_id = t.template_id and p.on_failure <> 'hold'
       join pawl.template_edges e on e.template_id = f.template_id and e.parent = f.step
-      join pawl.steps c on c.task_id = f.task_id and c.step = e.child and c.state = 'pending'
+      cross join lateral (select x.task_id, x.step from pawl.steps x -- offset 0: by its whole key
+        where x.task_id = f.task_id and x.step = e.child and x.state = 'pending' offset 0) c
       where f.task_id = any (failed) and (f.state in ('error', 'cancelled') or (f.state = 'skipped' and not e.accepts_skipped))
       order by c.task_id, c.step, f.step) d
     where s.task_id = d.task_id and s.step = d.step and s.state = 'pending';

@@ -17,7 +17,8 @@ create or replace function pawl.get_step_readiness_status(task_id uuid) returns 
   cross join lateral (
     select count(*) as total, count(*) filter (where f.state in ('complete', 'resolved_manually')
       or (f.state = 'skipped' and e.accepts_skipped)) as satisfied
-    from pawl.template_edges e join pawl.steps f on f.task_id = s.task_id and f.step = e.parent and f.index = 0
+    from pawl.template_edges e
+    cross join lateral (select p.state from pawl.steps p where p.task_id = s.task_id and p.step = e.parent and p.index = 0 offset 0) f
     where e.template_id = s.template_id and e.child = s.step) n
   where s.task_id = $1
   order by s.step, s.index

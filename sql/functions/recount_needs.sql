@@ -12,7 +12,8 @@ begin
       or (f.state = 'skipped' and e.accepts_skipped))) as open
     from pawl.steps c
     join pawl.template_edges e on e.template_id = c.template_id and e.child = c.step
-    join pawl.steps f on f.task_id = c.task_id and f.step = e.parent and f.index = 0
+    cross join lateral (select p.state from pawl.steps p -- offset 0: by its whole key
+      where p.task_id = c.task_id and p.step = e.parent and p.index = 0 offset 0) f
     where c.task_id = any (ids) and c.state = 'pending'
     group by c.task_id, c.step, c.index) w
   where s.task_id = w.task_id and s.step = w.step and s.index = w.index and s.needs_open <> w.open;

@@ -11,6 +11,8 @@ declare
   content text := encode(sha256(convert_to(definition::text, 'UTF8')), 'hex');
   known pawl.templates;
   id int;
+  names text[]; -- of the steps, the first is no. 0
+  edges int;
   made text[];
   problems text[];
 begin
@@ -51,15 +53,15 @@ begin
     coalesce((s->>'lease_ms')::bigint, 30000), s->>'key', nullif(s->'claim', 'null'), coalesce(s->>'on_crash', 'hold')
   from jsonb_array_elements(d->'steps') s;
 
+  names := array(select s.step from pawl.template_steps s where s.template_id = id order by s.position);
   insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed)
-  select id, p.step, c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null
+  select id, names[n.no + 1], c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null
   from jsonb_array_elements(d->'steps') c
   cross join lateral jsonb_array_elements(coalesce(c->'needs', '[]')) raw(need)
-  cross join lateral (select case jsonb_typeof(raw.need) when 'number' then jsonb_build_object('no', raw.need) else raw.need end) n(need)
-  join pawl.template_steps p on p.template_id = id and p.position = (n.need->>'no')::smallint
-    and p.position < (c->>'no')::smallint;
-  if (select count(*) from pawl.template_edges e where e.template_id = id)
-    <> (select sum(s.needs_count) from pawl.template_steps s where s.template_id = id) then
+  cross join lateral (select raw.need, (case jsonb_typeof(raw.need) when 'number' then raw.need else raw.need->'no' end)::int as no) n
+  where n.no between 0 and (c->>'no')::int - 1;
+  get diagnostics edges = row_count;
+  if edges <> (select sum(s.needs_count) from pawl.template_steps s where s.template_id = id) then
     raise exception 'template %/%: steps are not in topological order', d->>'namespace', d->>'name' using errcode = 'PW012';
   end if;
   update pawl.template_steps s set has_dependents = true

@@ -25,13 +25,16 @@ begin
             'timeout_ms', extract(epoch from ts.timeout) * 1000, 'claim', case when ts.claim is not null then true end))
           else '{}' end, '{}') as headers
       from unnest(refs) with ordinality r(task_id, step, index, ord)
-      join pawl.steps s on s.task_id = r.task_id and s.step = r.step and s.index = r.index
+      -- offset 0: each step by its whole key. Else the planner, who thinks tasks are small, reads all steps for each.
+      cross join lateral (select x.* from pawl.steps x
+        where x.task_id = r.task_id and x.step = r.step and x.index = r.index offset 0) s
       join pawl.tasks t on t.task_id = s.task_id
       join pawl.template_steps ts on ts.template_id = s.template_id and ts.step = s.step
       left join lateral (
         select jsonb_object_agg(p.step, p.result) as results, sum(pg_column_size(p.result)) as size
         from pawl.template_edges e
-        join pawl.steps p on p.task_id = s.task_id and p.step = e.parent and p.index = 0
+        cross join lateral (select x.step, x.result from pawl.steps x
+          where x.task_id = s.task_id and x.step = e.parent and x.index = 0 offset 0) p
         where ts.needs_count > 0 and e.template_id = s.template_id and e.child = s.step) d on ts.needs_count > 0) b
     group by b.queue
   loop

@@ -35,7 +35,7 @@ create or replace function pawl.task_defects(ids uuid[]) returns table (task_id 
     select s.task_id, 'needs', jsonb_build_object('step', s.step, 'kept', s.needs_open, 'counted', n.open)
     from counts c join pawl.steps s on s.task_id = c.task_id and s.state = 'pending'
     cross join lateral (select count(*) as open from pawl.template_edges e
-      join pawl.steps f on f.task_id = s.task_id and f.step = e.parent and f.index = 0
+      cross join lateral (select p.state from pawl.steps p where p.task_id = s.task_id and p.step = e.parent and p.index = 0 offset 0) f
       where e.template_id = s.template_id and e.child = s.step and not (f.state in ('complete', 'resolved_manually')
         or (f.state = 'skipped' and e.accepts_skipped))) n
     where n.open <> s.needs_open
