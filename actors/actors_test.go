@@ -43,7 +43,7 @@ func TestABatchOverTheBoundOfATransactionIsWorkedInSeveral(t *testing.T) {
 	for range 30 {
 		h.request()
 	}
-	h.start(actors.Config{VisibilityTimeout: 10 * time.Minute, IdlePoll: time.Hour})
+	h.start(actors.Config{Settings: actors.Settings{VisibilityTimeout: 10 * time.Minute, IdlePoll: time.Hour}})
 	h.eventually(30, `select count(*) from pawl.tasks`)
 	h.eventually(15, `select count(distinct xmin::text) from pawl.tasks`)
 	require.Zero(t, h.count(`select count(*) from pgmq.q_orchestration_task_requests`))
@@ -83,7 +83,7 @@ func TestAPanicRestartsTheActorAndItsMessagesComeBack(t *testing.T) {
 	var left atomic.Int32
 	left.Store(2)
 	c := h.start(actors.Config{
-		VisibilityTimeout: 500 * time.Millisecond,
+		Settings: actors.Settings{VisibilityTimeout: 500 * time.Millisecond},
 		Work: &faulty{h.db, func(sql string, _ []any) error {
 			if strings.Contains(sql, "process_task_requests") && left.Add(-1) >= 0 {
 				panic("a message of the producer")
@@ -106,7 +106,7 @@ func TestAMessageThatPanicsAgainAndAgainEndsAloneAsADeadLetter(t *testing.T) {
 		good = append(good, h.send("orchestration_step_results", `{"task_id": "00000000-0000-0000-0000-000000000002", "step": "x", "attempt": 1, "status": "complete"}`))
 	}
 	c := h.start(actors.Config{
-		VisibilityTimeout: 300 * time.Millisecond, MaxDeliveries: 5,
+		Settings: actors.Settings{VisibilityTimeout: 300 * time.Millisecond, MaxDeliveries: 5},
 		Work: &faulty{h.db, func(sql string, args []any) error {
 			if strings.Contains(sql, "apply_step_results") && slices.Contains(args[0].([]int64), bad) {
 				panic("poison")
@@ -145,7 +145,7 @@ func TestInfrastructureErrorsLeaveTheMessage(t *testing.T) {
 	h := newHouse(t)
 	var refused atomic.Int32
 	h.start(actors.Config{
-		VisibilityTimeout: 3 * time.Second, MaxDeliveries: 2, // long enough for a busy machine: a timeout alone would count
+		Settings: actors.Settings{VisibilityTimeout: 3 * time.Second, MaxDeliveries: 2}, // long enough for a busy machine: a timeout alone would count
 		Work: &faulty{h.db, func(sql string, _ []any) error {
 			if strings.Contains(sql, "process_task_requests") && refused.Add(1) <= 6 {
 				return &pgconn.PgError{Code: []string{"40P01", "55P03", "40001", "53300", "25006", "57P01"}[refused.Load()%6]}
@@ -164,7 +164,7 @@ func TestALockedTaskHoldsUpItsOwnMessagesAlone(t *testing.T) {
 	h := newHouse(t)
 	h.exec(`update pawl.engine_settings set staged = true`) // every hop takes the tasks' rows in a consumer
 	locked, free := h.request(), h.request()
-	c := h.start(actors.Config{Work: newPool(t, h.url, `set lock_timeout = 100`), VisibilityTimeout: time.Second})
+	c := h.start(actors.Config{Work: newPool(t, h.url, `set lock_timeout = 100`), Settings: actors.Settings{VisibilityTimeout: time.Second}})
 	h.eventually(2, `select count(*) from pawl.tasks`)
 	tx, err := h.db.Begin(t.Context())
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestNotificationsWakeTheActors(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, listener.Start(t.Context()))
 	t.Cleanup(listener.Stop)
-	h.start(actors.Config{Listener: listener, IdlePoll: time.Hour, ProvenPoll: time.Hour})
+	h.start(actors.Config{Listener: listener, Settings: actors.Settings{IdlePoll: time.Hour, ProvenPoll: time.Hour}})
 	h.work()
 	require.Eventually(t, listener.Proven, patience, 10*time.Millisecond)
 	for n := range 3 {

@@ -17,7 +17,7 @@ import (
 func TestABurstThroughSeveralInstances(t *testing.T) {
 	h := newHouse(t)
 	for range 3 {
-		h.start(actors.Config{Batch: 5})
+		h.start(actors.Config{Settings: actors.Settings{Batch: 5}})
 	}
 	for range 3 {
 		h.work()

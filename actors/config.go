@@ -34,6 +34,12 @@ type Config struct {
 	// Log. Nil: slog.Default().
 	Log *slog.Logger
 
+	// Settings of all actors.
+	Settings
+}
+
+// Settings say how much the actors do at once and how often they look. The zero value is the default.
+type Settings struct {
 	// Batch is how many messages a consumer works at once. Default 200.
 	Batch int
 	// BatchBytes bounds a batch's bodies, in bytes as stored. Default 8 MiB.

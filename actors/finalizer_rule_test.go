@@ -53,7 +53,7 @@ func TestFinalizersAtOnceWriteNoErrorLine(t *testing.T) {
 		metrics, err := telemetry.NewMetrics(prometheus.NewRegistry())
 		require.NoError(t, err)
 		system, err := actors.Start(t.Context(), actors.Config{Work: h.db, Heartbeats: h.db, Metrics: metrics, Log: slog.New(log),
-			IdlePoll: 20 * time.Millisecond, Batch: 2, Processor: store.Processor{ID: uuid.New(), Kind: "orchestrator", Host: "test", PID: 1, Version: "test"}})
+			Settings: actors.Settings{IdlePoll: 20 * time.Millisecond, Batch: 2}, Processor: store.Processor{ID: uuid.New(), Kind: "orchestrator", Host: "test", PID: 1, Version: "test"}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, system.Stop(context.Background())) })
 	}

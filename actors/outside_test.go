@@ -17,7 +17,7 @@ import (
 func TestConnectionsThatAreCutLoseNothing(t *testing.T) {
 	h := newHouse(t)
 	h.exec(`update pawl.engine_settings set staged = true`) // more of the work is the actors'
-	h.start(actors.Config{Work: newPool(t, h.url, `set application_name = 'victim'`), VisibilityTimeout: time.Second})
+	h.start(actors.Config{Work: newPool(t, h.url, `set application_name = 'victim'`), Settings: actors.Settings{VisibilityTimeout: time.Second}})
 	h.work()
 	for range 20 {
 		h.request()
@@ -32,7 +32,7 @@ func TestConnectionsThatAreCutLoseNothing(t *testing.T) {
 func TestAnIdleOrchestratorLooksOnceForAllQueues(t *testing.T) {
 	h := newHouse(t)
 	var probes, others atomic.Int32 // others: reads since the first of the probes counted
-	h.start(actors.Config{IdlePoll: 20 * time.Millisecond, Work: &faulty{h.db, func(sql string, _ []any) error {
+	h.start(actors.Config{Settings: actors.Settings{IdlePoll: 20 * time.Millisecond}, Work: &faulty{h.db, func(sql string, _ []any) error {
 		switch {
 		case strings.Contains(sql, "pawl_queues.read_"):
 			probes.Store(0)

@@ -65,7 +65,7 @@ func TestForgedNotificationsChangeNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, listener.Start(t.Context()))
 	t.Cleanup(listener.Stop)
-	c := h.start(actors.Config{Listener: listener, IdlePoll: time.Hour, ProvenPoll: time.Hour})
+	c := h.start(actors.Config{Listener: listener, Settings: actors.Settings{IdlePoll: time.Hour, ProvenPoll: time.Hour}})
 	h.work()
 	require.Eventually(t, listener.Proven, patience, 10*time.Millisecond)
 	for _, queue := range []string{"orchestration_task_requests", "orchestration_step_enqueues", "orchestration_step_results",

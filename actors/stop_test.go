@@ -49,7 +49,7 @@ func TestStopBreaksOffWhatDoesNotEndInTime(t *testing.T) {
 	require.NoError(t, err)
 	_, err = lock.Exec(t.Context(), `lock table pawl.tasks in access exclusive mode`)
 	require.NoError(t, err)
-	c := h.start(actors.Config{VisibilityTimeout: 2 * time.Second})
+	c := h.start(actors.Config{Settings: actors.Settings{VisibilityTimeout: 2 * time.Second}})
 	h.request()
 	h.eventually(1, `select count(*) from pgmq.q_orchestration_task_requests where read_ct > 0`)
 	require.ErrorIs(t, c.stop(time.Millisecond), context.DeadlineExceeded)
@@ -70,7 +70,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, listener.Start(ctx))
 		var panicked sync.Once
-		c := h.start(actors.Config{Listener: listener, VisibilityTimeout: 300 * time.Millisecond,
+		c := h.start(actors.Config{Listener: listener, Settings: actors.Settings{VisibilityTimeout: 300 * time.Millisecond},
 			Work: &faulty{h.db, func(sql string, _ []any) error {
 				if strings.Contains(sql, "process_task_requests") {
 					panicked.Do(func() { panic("once") })

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/examples/invoices"
 	"github.com/pawl-dev/pawl/internal/orchestrator"
@@ -89,7 +90,7 @@ func open(t *testing.T, change func(templates []byte) []byte) *office {
 	require.NoError(t, err)
 	_, err = c.ApplyTemplates(t.Context(), templates...)
 	require.NoError(t, err)
-	o, err := orchestrator.Start(t.Context(), orchestrator.Config{DatabaseURL: url, Logger: quiet, IdlePoll: 100 * time.Millisecond})
+	o, err := orchestrator.Start(t.Context(), orchestrator.Config{DatabaseURL: url, Logger: quiet, Settings: actors.Settings{IdlePoll: 100 * time.Millisecond}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, o.Stop(context.Background())) })
 	k := &office{T: t, url: url, db: db, client: c}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/demo/handlers"
 	"github.com/pawl-dev/pawl/internal/demo/languages"
 	"github.com/pawl-dev/pawl/internal/orchestrator"
@@ -131,7 +132,7 @@ func named(url, name string) string {
 
 func runOrchestrator(ctx context.Context, url string, log *slog.Logger) error {
 	o, err := orchestrator.Start(ctx, orchestrator.Config{
-		DatabaseURL: url, Listen: "127.0.0.1:0", VisibilityTimeout: engineLease, ProvenPoll: idlePoll, Grace: 5 * time.Second, Logger: log,
+		DatabaseURL: url, Listen: "127.0.0.1:0", Settings: actors.Settings{VisibilityTimeout: engineLease, ProvenPoll: idlePoll}, Grace: 5 * time.Second, Logger: log,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/telemetry"
 )
 
@@ -28,30 +29,8 @@ type Config struct {
 	Connections int
 	// Grace is how long Stop lets work end, at most. Default 20 s.
 	Grace time.Duration
-	// Batch is how many messages are worked at once. Default 200.
-	Batch int
-	// BatchBytes bounds a batch's bodies, in bytes as stored. Default 8 MiB.
-	BatchBytes int64
-	// VisibilityTimeout after which the engine's messages of a dead process are delivered again. Default 30 s.
-	VisibilityTimeout time.Duration
-	// RequestLoops and ResultLoops are consumers side by side. Default 1.
-	RequestLoops, ResultLoops int
-	// MaxDeliveries of an engine's message that times out or panics alone, before it is a dead letter. Default 10.
-	MaxDeliveries int
-	// IdlePoll is the time between looks when nothing wakes the consumers. Default 1 s.
-	IdlePoll time.Duration
-	// ProvenPoll is IdlePoll for the queues while notifications are proven to arrive. Default 5 s.
-	ProvenPoll time.Duration
-	// HeartbeatEvery is the time between heartbeats. Default 5 s.
-	HeartbeatEvery time.Duration
-	// ReconcileEvery is the time between passes of the reconciler. Default 10 s.
-	ReconcileEvery time.Duration
-	// ReconcileGrace is how long work must have been idle before the reconciler looks at it. Default 1 m.
-	ReconcileGrace time.Duration
-	// SweepEvery is the time between sweeps of retention. Default 1 h.
-	SweepEvery time.Duration
-	// RestartMin and RestartMax bound the back-off of an actor that panics. Defaults 100 ms and 30 s.
-	RestartMin, RestartMax time.Duration
+	// Settings of the actors.
+	actors.Settings
 
 	// Logger. Default: slog.Default().
 	Logger *slog.Logger

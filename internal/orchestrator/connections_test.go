@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/orchestrator"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
@@ -24,8 +25,9 @@ func TestTwoConnectionsAreEnoughUnderLoad(t *testing.T) {
 		{"no": 2, "name": "c", "handler": "load.c", "queue": "load_queue", "needs": [1]}]}`)
 	exec(t, url, `update pawl.engine_settings set staged = true`) // every hop through an actor
 	for range 2 {
-		start(t, orchestrator.Config{DatabaseURL: url, Connections: 2, Batch: 10, RequestLoops: 2, ResultLoops: 3,
-			IdlePoll: 20 * time.Millisecond, ReconcileEvery: 50 * time.Millisecond, SweepEvery: 50 * time.Millisecond, HeartbeatEvery: 50 * time.Millisecond})
+		start(t, orchestrator.Config{DatabaseURL: url, Connections: 2, Settings: actors.Settings{
+			Batch: 10, RequestLoops: 2, ResultLoops: 3, IdlePoll: 20 * time.Millisecond, ReconcileEvery: 50 * time.Millisecond,
+			SweepEvery: 50 * time.Millisecond, HeartbeatEvery: 50 * time.Millisecond}})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)

@@ -113,11 +113,7 @@ func (o *Orchestrator) actorsConfig(metrics *telemetry.Metrics) actors.Config {
 	c := actors.Config{
 		Work: o.pools.work, Heartbeats: o.pools.side, Processor: o.processor,
 		Metrics: metrics, Tracing: o.tracing, Log: o.config.Logger,
-		Batch: o.config.Batch, BatchBytes: o.config.BatchBytes, VisibilityTimeout: o.config.VisibilityTimeout,
-		RequestLoops: o.config.RequestLoops, ResultLoops: o.config.ResultLoops, MaxDeliveries: o.config.MaxDeliveries,
-		IdlePoll: o.config.IdlePoll, ProvenPoll: o.config.ProvenPoll, HeartbeatEvery: o.config.HeartbeatEvery,
-		ReconcileEvery: o.config.ReconcileEvery, ReconcileGrace: o.config.ReconcileGrace, SweepEvery: o.config.SweepEvery,
-		RestartMin: o.config.RestartMin, RestartMax: o.config.RestartMax,
+		Settings: o.config.Settings,
 	}
 	if o.listener != nil {
 		c.Listener = o.listener

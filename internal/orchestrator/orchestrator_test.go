@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/orchestrator"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
@@ -102,7 +103,7 @@ func TestStopIsFinalAndMayBeRepeated(t *testing.T) {
 func TestItPollsWithoutAListener(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
-	start(t, orchestrator.Config{DatabaseURL: url, ListenerURL: "off", IdlePoll: 20 * time.Millisecond})
+	start(t, orchestrator.Config{DatabaseURL: url, ListenerURL: "off", Settings: actors.Settings{IdlePoll: 20 * time.Millisecond}})
 	exec(t, url, `select pgmq.send('orchestration_task_requests', '{"handler": "x", "input": {}}')`)
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
@@ -144,7 +145,7 @@ func TestItRefusesClaimsThatNobodyWouldRelease(t *testing.T) {
 	_, err := orchestrator.Start(t.Context(), orchestrator.Config{DatabaseURL: url, Logger: quiet})
 	require.ErrorContains(t, err, "template shop/refund@1, step pay, state refunding, module billing: module has no janitor")
 	require.ErrorContains(t, err, "--park")
-	start(t, orchestrator.Config{DatabaseURL: url, Park: true, IdlePoll: 20 * time.Millisecond})
+	start(t, orchestrator.Config{DatabaseURL: url, Park: true, Settings: actors.Settings{IdlePoll: 20 * time.Millisecond}})
 	exec(t, url, `select pgmq.send('orchestration_task_requests', '{"template": "shop/refund", "input": {"invoice": "7"}}')`)
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
 
@@ -15,7 +16,7 @@ func TestStatementsEndWithinAThirdOfTheVisibilityTimeout(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	for _, visibility := range []time.Duration{0, 3 * time.Second, time.Minute} {
-		config := Config{DatabaseURL: url, VisibilityTimeout: visibility, WorkerToken: "token"}.withDefaults()
+		config := Config{DatabaseURL: url, Settings: actors.Settings{VisibilityTimeout: visibility}, WorkerToken: "token"}.withDefaults()
 		pools, err := openPools(t.Context(), config)
 		require.NoError(t, err)
 		for _, pool := range []*pgxpool.Pool{pools.work, pools.calls} {
