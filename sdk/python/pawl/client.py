@@ -30,8 +30,10 @@ _TASK = """select t.task_id, t.namespace, t.template, t.version, t.state::text, 
   t.input::text, t.result::text, t.error::text, t.requested_at, t.finalized_at from pawl.tasks t where t.task_id = %s"""
 
 # What became of a request. Its message goes away in the transaction that decides it, which also makes its task, or leaves a
-# trace: an absorbed row when a task holds its key or id, a dead letter when it is invalid.
-_DECISION = """select exists (select from pgmq.q_orchestration_task_requests q where q.msg_id = r.msg_id), t.task_id is not null,
+# trace: an absorbed row when a task holds its key or id, a dead letter when it is invalid. The message is asked for by its id,
+# without "exists": that may become a hash of the whole queue, its dead rows passed.
+_DECISION = """select coalesce((select true from pgmq.q_orchestration_task_requests q where q.msg_id = r.msg_id limit 1), false),
+  t.task_id is not null,
   a.reason, a.task_id, a.message->>'key', pawl.public_status(h.state), h.finalized_at,
   case when a.reason = 'TaskAlreadyCompleted' then h.result::text end, d.reason
 from (values (%s::uuid, %s::bigint)) r(request_id, msg_id)

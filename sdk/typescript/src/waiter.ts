@@ -190,8 +190,10 @@ export class Waiter {
   }
 }
 
+// The message is asked for by its id, without "exists": that may become a hash of the whole queue, its dead rows passed.
 const decisions = `
-  select w.ord, t.task_id is not null as known, exists (select from pgmq.q_orchestration_task_requests q where q.msg_id = w.message) as pending,
+  select w.ord, t.task_id is not null as known,
+    coalesce((select true from pgmq.q_orchestration_task_requests q where q.msg_id = w.message limit 1), false) as pending,
     a.reason as absorbed, a.task_id as holder, h.task_id is not null as held, d.reason as dead
   from unnest($1::uuid[], $2::bigint[]) with ordinality w(request, message, ord)
   left join pawl.tasks t on t.task_id = w.request
