@@ -1,18 +1,19 @@
 // Package client submits tasks, waits for them, looks at them and operates on them.
 //
-//	c, err := client.New(client.Config{DatabaseURL: os.Getenv("DATABASE_URL")})
+//	c, err := client.New(client.Config{DatabaseURL: os.Getenv("PAWL_DATABASE_URL")})
 //	if err != nil { … }
 //	defer c.Close()
 //	task, err := c.SubmitAndWait(ctx, client.Request{Template: "shop/fulfil_order", Input: order, Key: order.ID})
 //	if err != nil { … }
 //	err = task.Decode(&receipt)
 //
-// Submitting sends a message to the queue of task requests, and nothing more: [Client.SubmitTx] does it inside the
-// caller's own transaction, so that what the transaction writes and the task come into being together. Each request has an
-// id, made here unless the caller gives one. It becomes the task's id, so that a request may be repeated when nobody knows
-// whether it arrived, and is what [Client.Wait] takes.
+// A request that needs no decision is usually a task when [Client.Submit] returns. All others are messages to the queue of
+// task requests, and so is each of [Client.SubmitTx], which sends inside the caller's own transaction, so that what the
+// transaction writes and the task come into being together. Each request has an id, made here unless the caller gives one. It
+// becomes the task's id, so that a request may be repeated when nobody knows whether it arrived, and is what [Client.Wait]
+// takes.
 //
-// The orchestrator decides what becomes of a request, later: waiting tells. A request that is refused is one of the typed
+// What an orchestrator decides of such a message, waiting tells. A request that is refused is one of the typed
 // errors [TaskAlreadyExistsError], [TaskAlreadyCompletedError], [TaskInputMismatchError], [KeyRequiredError] and
 // [InvalidRequestError]; one whose key a task holds is attached to that task by default.
 //

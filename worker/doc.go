@@ -1,7 +1,7 @@
 // Package worker runs handlers for steps.
 //
 //	w, err := worker.New(worker.Config{
-//		DatabaseURL: os.Getenv("DATABASE_URL"),
+//		DatabaseURL: os.Getenv("PAWL_DATABASE_URL"),
 //		Queues:      []worker.Queue{{Name: "shop_queue"}},
 //	})
 //	if err != nil { … }

@@ -45,7 +45,7 @@ func newScripts(t *testing.T) *scripts {
 
 func (s *scripts) command(name string, arguments ...string) *exec.Cmd {
 	c := exec.CommandContext(s.ctx, name, arguments...)
-	c.Env = append(os.Environ(), "DATABASE_URL="+s.pool.Config().ConnString(), "STEPS=1")
+	c.Env = append(os.Environ(), "PAWL_DATABASE_URL="+s.pool.Config().ConnString(), "STEPS=1")
 	return c
 }
 

@@ -4,7 +4,7 @@
 set -euo pipefail
 request=${1:?usage: producer.sh \'\{\"template\": \"shop/fulfil_order\", \"input\": \{…\}\}\'}
 
-psql -X -q -A -t -v ON_ERROR_STOP=1 -v request="$request" "${DATABASE_URL:?}" <<'SQL'
+psql -X -q -A -t -v ON_ERROR_STOP=1 -v request="$request" "${PAWL_DATABASE_URL:?}" <<'SQL'
 select message->>'request_id'
 from (select jsonb_build_object('request_id', gen_random_uuid()) || :'request'::jsonb as message) request,
   lateral pgmq.send('orchestration_task_requests', message);

@@ -4,7 +4,7 @@ set -euo pipefail
 task=${1:?usage: wait.sh TASK}
 
 while :; do
-  row=$(psql -X -q -A -t -v ON_ERROR_STOP=1 -v task="$task" "${DATABASE_URL:?}" <<'SQL'
+  row=$(psql -X -q -A -t -v ON_ERROR_STOP=1 -v task="$task" "${PAWL_DATABASE_URL:?}" <<'SQL'
 select state, coalesce(result, error) from pawl.tasks where task_id = :'task' and finalized_at is not null;
 SQL
   )

@@ -11,7 +11,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export output=$scratch/output complaint=$scratch/complaint # psql reads them: arguments have a limit
 
-sql() { psql -X -q -A -t -v ON_ERROR_STOP=1 -v queue="$queue" -v table="q_$queue" -v worker="$worker" "$@" "${DATABASE_URL:?}"; }
+sql() { psql -X -q -A -t -v ON_ERROR_STOP=1 -v queue="$queue" -v table="q_$queue" -v worker="$worker" "$@" "${PAWL_DATABASE_URL:?}"; }
 
 # Waits up to 5 s for a message, hides it from others for 30 s, and prints its id.
 receive() {

@@ -20,6 +20,9 @@ import (
 	"github.com/pawl-dev/pawl/internal/orchestrator"
 )
 
+// workerToken is the variable that opens the worker API.
+const workerToken = "PAWL_WORKER_TOKEN"
+
 // devConfig of `pawl dev`.
 type devConfig struct {
 	dir      string
@@ -36,7 +39,8 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run everything on this machine: a private Postgres, an orchestrator and a demo worker",
 		Long: `Runs a private Postgres with PGMQ, migrated, an orchestrator, and a worker with the handlers of shop/fulfil_order,
 until Ctrl-C; then nothing is left, unless --dir names a folder for the database. Other pawl commands of yours on this
-machine find it by themselves; other programs take the address that it prints.`,
+machine find it by themselves; other programs take the address that it prints. With PAWL_WORKER_TOKEN set, workers may come
+over HTTP too.`,
 		Example: `  pawl dev
   pawl dev --dir ~/pawl-data --port 54329     # keeps its data, always at the same address
   pawl submit shop/fulfil_order --input '{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}' --wait`,
@@ -46,7 +50,7 @@ machine find it by themselves; other programs take the address that it prints.`,
 	flags := c.Flags()
 	flags.StringVar(&config.dir, "dir", "", "folder of the database, kept (default: a temporary one, removed)")
 	flags.IntVar(&config.port, "port", 0, "port of Postgres on loopback (default: a free one)")
-	flags.StringVar(&config.listen, "listen", "127.0.0.1:0", "address of health checks, metrics and the worker API (default: a free port)")
+	flags.StringVar(&config.listen, "listen", "127.0.0.1:0", "address of health checks, metrics and, with PAWL_WORKER_TOKEN, the worker API (default: a free port)")
 	flags.BoolVar(&config.noWorker, "no-worker", false, "without the demo worker")
 	flags.BoolVarP(&config.verbose, "verbose", "v", false, "log what orchestrator and worker do")
 	return c
@@ -73,7 +77,9 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 	if err := demo.Prepare(ctx, url, products); err != nil {
 		return err
 	}
-	o, err := orchestrator.Start(ctx, orchestrator.Config{DatabaseURL: url, Listen: config.listen, Logger: log})
+	o, err := orchestrator.Start(ctx, orchestrator.Config{
+		DatabaseURL: url, Listen: config.listen, WorkerToken: os.Getenv(workerToken), Logger: log,
+	})
 	if err != nil {
 		return err
 	}
@@ -161,10 +167,14 @@ func (a *app) printDev(url, addr string, config devConfig) error {
 	if a.json {
 		return a.printJSON(map[string]string{"database_url": url, "orchestrator": addr})
 	}
+	api := ""
+	if os.Getenv(workerToken) != "" {
+		api = ", v1/worker"
+	}
 	a.say(`Pawl runs here until Ctrl-C.
 
   database      %s
-  orchestrator  http://%s (healthz, readyz, metrics)`, url, addr)
+  orchestrator  http://%s (healthz, readyz, metrics%s)`, url, addr, api)
 	if !config.noWorker {
 		a.say("  worker        the handlers of shop/fulfil_order")
 	}

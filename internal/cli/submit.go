@@ -46,7 +46,8 @@ func (a *app) submitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "submit NAMESPACE/NAME[@VERSION]",
 		Short: "Start a task of a template",
-		Long: `Starts a task of a template: sends the request that any program could send with pgmq.send, and says what became of it.
+		Long: `Starts a task of a template, and says what became of the request. A request that needs no decision is a task at once; another is
+the message that any program could send with pgmq.send, and waits for an orchestrator.
 
 A request with a key is a duplicate when an open or completed task of the template holds that key: it attaches to that
 task, or is rejected with --on-duplicate reject (exit code 5). A task that failed gives its key free.`,

@@ -2,7 +2,6 @@ package jsonschema
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,31 +84,4 @@ func TestManyProblemsAreCut(t *testing.T) {
 	require.NoError(t, err)
 	err = s.Validate([]byte("[" + strings.Repeat("1,", 99) + "1]"))
 	require.ErrorContains(t, err, "and 81 more problems")
-}
-
-func TestCacheCompilesOnceForEverybody(t *testing.T) {
-	t.Parallel()
-	var c Cache
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			s, err := c.Compile([]byte(orderSchema))
-			if err != nil || s.Validate([]byte(`{"order_id": "AB-1", "total": 1}`)) != nil {
-				t.Errorf("cached schema: %v", err)
-			}
-		})
-	}
-	wg.Wait()
-	a, err := c.Compile([]byte(orderSchema))
-	require.NoError(t, err)
-	b, err := c.Compile([]byte(orderSchema))
-	require.NoError(t, err)
-	require.Same(t, a, b)
-	_, err = c.Compile([]byte(`{"type": 3}`))
-	require.Error(t, err)
-	for i := range cacheSize + 10 {
-		_, err = c.Compile([]byte(`{"minLength": ` + strings.Repeat("1", 1+i%3) + strings.Repeat(" ", i) + `}`))
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, len(c.schemas), cacheSize)
 }
