@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	engine "github.com/pawl-dev/pawl/test/kit"
 )
 
 const queue = "work_queue"
@@ -252,10 +253,23 @@ func TestLargeInputsTravelByReference(t *testing.T) {
 	for i := range large {
 		large[i] = uuid.NewString()
 	}
-	k.Submit("shop/diamond", object{"input": object{"list": large}})
+	task := k.Submit("shop/diamond", object{"input": object{"list": large}})
 	claimed := k.ClaimOne(queue)
 	require.Greater(k, len(claimed.Input), 100_000, "the claim brings what the message left out")
 	message := k.object("select message from pgmq.q_work_queue")
 	require.Equal(k, true, message["by_reference"])
 	require.NotContains(k, message, "input")
+
+	require.True(k, k.Report(queue, claimed, engine.Complete(object{"list": large})))
+	unpacked := func() int {
+		return get[int](k, `select sum(pg_stat_get_xact_blocks_fetched(c.reltoastrelid))::int from pg_class c
+			where c.oid in ('pawl.tasks'::regclass, 'pawl.steps'::regclass)`)
+	}
+	before := unpacked()
+	k.Exec("select pawl.send_step_messages(array[($1, 'b', 0), ($1, 'c', 0)]::pawl.step_ref[])", task)
+	require.Equal(k, before, unpacked(), "nothing is unpacked only to be left out")
+	again := k.Claim(queue)
+	require.Len(k, again, 2, "of four messages the first two")
+	require.Greater(k, len(again[0].Dependencies), 100_000)
+	require.Greater(k, unpacked(), before, "or the test would not see it")
 }

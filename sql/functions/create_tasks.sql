@@ -11,7 +11,6 @@ declare
   settings pawl.engine_settings;
   slow_templates int[] := '{}';
   made record;
-  refs pawl.step_ref[];
 begin
   select * into settings from pawl.engine_settings;
   if exists (select from pawl.queues q where q.gated) then
@@ -38,33 +37,25 @@ begin
       case when w.run_at > at then w.run_at else at + w.timeout end
     from wanted w
     on conflict (task_id) do nothing
-    returning task_id, template_id, state)
+    returning task_id, template_id, state, open_count),
+  created as (
+    insert into pawl.steps (task_id, step, template_id, handler, queue, state, revision, attempt, needs_open, state_since)
+    select i.task_id, s.step, s.template_id, s.handler, s.queue,
+      case when b.begun then 'enqueued' else 'pending' end::pawl.step_state,
+      b.begun::int, b.begun::int, s.needs_count, at
+    from inserted i
+    join pawl.template_steps s on s.template_id = i.template_id
+    cross join lateral (select i.state = 'steps_in_process' and s.needs_count = 0 and not settings.staged) b(begun)
+    where i.open_count <= settings.max_steps_per_transaction
+    returning task_id, step, index, state)
   select array_agg(i.task_id) as ids,
     array_agg(i.task_id) filter (where i.state = 'enqueuing_steps') as slow,
     array_agg(i.task_id) filter (where i.state = 'initializing') as large,
-    array_agg(i.task_id) filter (where i.state in ('steps_in_process', 'enqueuing_steps', 'pending')) as small,
-    array_agg(i.task_id) filter (where i.state = 'steps_in_process') as plain
+    array_agg(i.task_id) filter (where i.state = 'steps_in_process') as plain,
+    (select array_agg((c.task_id, c.step, c.index)::pawl.step_ref) from created c where c.state = 'enqueued') as begun
   into made from inserted i;
-  if made.ids is null then
-    return '{}';
-  end if;
-
-  with created as (
-    insert into pawl.steps (task_id, step, template_id, handler, queue, state, revision, attempt, needs_open, state_since)
-    select t.task_id, s.step, s.template_id, s.handler, s.queue,
-      case when b.begun then 'enqueued' else 'pending' end::pawl.step_state,
-      b.begun::int, b.begun::int, s.needs_count, at
-    from unnest(made.small) m(task_id)
-    join pawl.tasks t on t.task_id = m.task_id
-    join pawl.template_steps s on s.template_id = t.template_id
-    join pawl.templates p on p.template_id = t.template_id
-    cross join lateral (select t.state = 'steps_in_process' and s.needs_count = 0 and not settings.staged) b(begun)
-    where t.state = 'pending' is not true or p.step_count <= settings.max_steps_per_transaction
-    returning task_id, step, index, state)
-  select array_agg((c.task_id, c.step, c.index)::pawl.step_ref) filter (where c.state = 'enqueued') into refs from created c;
-
-  if refs is not null then
-    perform pawl.send_step_messages(refs);
+  if made.begun is not null then
+    perform pawl.send_step_messages(made.begun);
   end if;
   if exists (select from unnest(requests) r where r.message ? 'run_at') then
     perform pawl.announce_due();
@@ -76,5 +67,5 @@ begin
     perform pawl.send_step_enqueue(made.plain, 'created');
   end if;
   perform pawl.send_step_enqueue(made.large, 'build');
-  return made.ids;
+  return coalesce(made.ids, '{}');
 end $$;

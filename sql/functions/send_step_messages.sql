@@ -18,7 +18,8 @@ begin
           'handler', s.handler, 'config', ts.config, 'correlation_id', t.correlation_id,
           'token', s.task_id || '/' || s.step || case when s.index > 0 then '/' || s.index else '' end
             || case when s.round > 0 then '#' || s.round else '' end,
-          'input', t.input, 'dependencies', coalesce(d.results, '{}')) as message,
+          -- What is too large by itself is not unpacked only to be left out again.
+          'input', case when pg_column_size(t.input) <= 16384 then t.input end, 'dependencies', coalesce(d.results, '{}')) as message,
         nullif(coalesce(t.trace, '{}') || case
           when ts.lease_ms <> 30000 or ts.max_deliveries <> 10 or ts.timeout is not null or ts.claim is not null
           then jsonb_strip_nulls(jsonb_build_object('lease_ms', ts.lease_ms, 'max_deliveries', ts.max_deliveries,
@@ -31,7 +32,8 @@ begin
       join pawl.tasks t on t.task_id = s.task_id
       join pawl.template_steps ts on ts.template_id = s.template_id and ts.step = s.step
       left join lateral (
-        select jsonb_object_agg(p.step, p.result) as results, sum(pg_column_size(p.result)) as size
+        select jsonb_object_agg(p.step, case when pg_column_size(p.result) <= 16384 then p.result end) as results,
+          sum(pg_column_size(p.result)) as size
         from pawl.template_edges e
         cross join lateral (select x.step, x.result from pawl.steps x
           where x.task_id = s.task_id and x.step = e.parent and x.index = 0 offset 0) p

@@ -4,3 +4,5 @@ alter table pawl.template_edges drop constraint template_edges_pkey;
 alter table pawl.template_edges add primary key (parent, template_id, child);
 drop index pawl.template_edges_child;
 create index template_edges_child on pawl.template_edges (child, template_id, parent);
+-- Every report asks which queues are gated: of thousands, mostly none.
+create index queues_gated on pawl.queues (queue) where gated;
