@@ -32,7 +32,7 @@ begin
       where w.task_id = s.task_id and w.step = s.step and w.index = s.index;
       return coalesce(holder, case when s.error is not null
         then 'a crash may have left its effect half done: a person decides (retry, complete or resolve the step)'
-        else 'waits for its key, a signal or a timer' end);
+        else 'waits for its key' end);
     when 'pending' then
       if exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index) then
         return pawl.explain_gate(s.queue);
