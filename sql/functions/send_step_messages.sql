@@ -1,5 +1,6 @@
 -- does: builds and sends the messages of attempts that have just been enqueued, grouped by queue. Input and the results
---   of the needed steps travel along, unless together they are stored in more than 16 kB: then by_reference.
+--   of the needed steps travel along, unless together they are stored in more than 16 kB: then by_reference, and the header
+--   bytes tells the queue's reader how much a claim of it is at least, 128 kB: stored text may be a tenth of the text.
 -- called by: create_tasks, settle_results, start_attempts: in the transaction that enqueues the steps (R1).
 -- locks: nothing.
 -- raises: undefined_function (42883) when a queue is missing: an infrastructure error, the caller tries again.
@@ -9,7 +10,8 @@ declare
   batch record;
 begin
   for batch in
-    select b.queue, array_agg(b.headers order by b.ord) as headers,
+    select b.queue, array_agg(case when b.size > 16384
+        then coalesce(b.headers, '{}') || jsonb_build_object('bytes', greatest(b.size, 131072)) else b.headers end order by b.ord) as headers,
       array_agg(case when b.size > 16384 then b.message - '{input,dependencies}'::text[] || '{"by_reference": true}' else b.message end
         order by b.ord) as messages
     from (

@@ -10,7 +10,7 @@
 --   later in any case.
 -- called by: install_queue, sql/triggers/queues.sql.
 -- locks: nothing.
--- raises: nothing.
+-- raises: 42P01 when the queue's table is gone: install_queue makes it.
 create or replace function pawl.write_queue_functions(queue text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $f$
 declare
@@ -18,6 +18,11 @@ declare
     and c.table_name = 'q_' || queue and c.column_name = 'last_read_at') then ', last_read_at = clock_timestamp()' else '' end;
   mark text := 'pawl.floor_' || queue;
   ids text := pg_get_serial_sequence('pgmq.q_' || queue, 'msg_id');
+  -- Whoever may send may write anything into headers; those of the engine's own queues say nothing about reading.
+  header text := case when queue not like 'orchestration\_%' then $s$case when q.headers->>'%1$s' ~ '^[0-9]{1,9}$'
+    then (q.headers->>'%1$s')::bigint else %2$s end$s$ else '%2$s' end;
+  size text := 'pg_column_size(q.message) + ' || format(header, 'bytes', '0');
+  lease text := format(header, 'lease_ms', 'lease_ms');
   plans text := 'set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set enable_hashjoin = off '
     'set enable_mergejoin = off set enable_bitmapscan = off';
 begin
@@ -38,7 +43,7 @@ begin
     begin
       loop
         select array_agg(p.msg_id), sum(p.size) into ids, size from (
-          select q.msg_id, pg_column_size(q.message) as size from pgmq.%2$I q
+          select q.msg_id, %7$s as size from pgmq.%2$I q
           where q.msg_id >= low and q.vt <= clock_timestamp()
           order by q.msg_id limit quantity for update skip locked) p;
         slow := clock_timestamp() - began;
@@ -47,8 +52,8 @@ begin
       end loop;
       if size > max_bytes then
         ids := array(select s.msg_id from (
-          select q.msg_id, pg_column_size(q.message) as size, sum(pg_column_size(q.message)) over (order by q.msg_id) as running
-          from pgmq.%2$I q where q.msg_id = any (ids)) s
+          select z.msg_id, z.size, sum(z.size) over (order by z.msg_id) as running
+          from (select q.msg_id, %7$s as size from pgmq.%2$I q where q.msg_id = any (ids)) z) s
         where s.running - s.size < max_bytes);
       end if;
       if slow > interval '20 ms' or low > 0 and slow > interval '3 ms' then
@@ -63,11 +68,11 @@ begin
         perform set_config('pawl.quiet', '%2$s left', true);
       end if;
       with u as (update pgmq.%2$I q set read_ct = q.read_ct + 1%3$s,
-          vt = clock_timestamp() + coalesce((q.headers->>'lease_ms')::bigint, lease_ms) * interval '1 ms'
+          vt = clock_timestamp() + %8$s * interval '1 ms'
         where q.msg_id = any (ids) returning q.msg_id, q.read_ct, q.message, q.headers)
       select array_agg((u.msg_id, u.read_ct, u.message, u.headers)::pawl.delivery order by u.msg_id) into taken from u;
       return taken;
-    end $$ $t$, 'read_' || queue, 'q_' || queue, seen, plans, mark, ids);
+    end $$ $t$, 'read_' || queue, 'q_' || queue, seen, plans, mark, ids, size, lease);
   execute format($t$
     create or replace function pawl_queues.%I(messages jsonb[], message_headers jsonb[]) returns void
     language plpgsql as $$
