@@ -156,3 +156,56 @@ func TestLargeTasksAreSweptInPieces(t *testing.T) {
 	require.Equal(t, true, swept["more"])
 	require.Equal(t, 3, k.sweep("tasks"))
 }
+
+// A sweep has seen a failed task whose time is over, and has not locked it yet, when an operator's retry commits.
+func TestTaskThatIsRetriedWhileASweepLooksStays(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("keep/again", nil, step("a"), step("b: a"))
+	k.Template("keep/done", nil, step("a"))
+	task := k.Submit("keep/again", object{"key": "k1"})
+	k.fail("work_queue", k.ClaimOne("work_queue"))
+	over := k.Submit("keep/done")
+	k.work("work_queue")
+	require.Equal(t, []string{"error", "complete"}, []string{k.State(task), k.State(over)})
+	k.Later(40 * 24 * time.Hour)
+	operator, sweeper := k.begin(), k.begin()
+	operator.Exec("lock table pawl.entity_claims") // which a sweep reads when it locks its tasks
+	pid := sweeper.pid()
+	swept := sweeper.start("select pawl.sweep_tasks(10, '00000000-0000-0000-0000-000000000000')")
+	k.untilWaiting(pid)
+	operator.object("select pawl.retry_task($1, null, 'ann', 'the bank is back')", task)
+	operator.commit()
+	sweeper.ended(swept)
+	sweeper.commit()
+	require.Equal(t, []uuid.UUID{task}, list[uuid.UUID](k, "select task_id from pawl.tasks"))
+	require.Equal(t, []string{"a", "b"}, k.work("work_queue"))
+	require.Equal(t, "complete", k.State(task))
+	k.sound()
+}
+
+// A sweep has seen a key whose window is over, and has not locked it yet, when a new task's step takes it over.
+func TestStepKeyThatIsTakenOverWhileASweepLooksStays(t *testing.T) {
+	k := newCommittingKit(t)
+	keyed(k)
+	holds := func(url string) uuid.UUID { k.Helper(); return k.Submit("shop/render", object{"input": object{"url": url}}) }
+	holds("u1")
+	k.work("work_queue")
+	holds("u2")
+	holds("u2") // waits
+	k.Later(40 * 24 * time.Hour)
+	// Who reads the waiters passes a door, after its snapshot was taken.
+	k.Exec("alter table pawl.step_key_waiters rename to waiters_behind")
+	k.Exec(`create function pawl.door() returns boolean language sql volatile as
+		'select pg_advisory_xact_lock_shared(77) is not null'`)
+	k.Exec("create view pawl.step_key_waiters as select * from pawl.waiters_behind where (select pawl.door())")
+	closer, sweeper := k.begin(), k.begin()
+	closer.Exec("select pg_advisory_xact_lock(77)")
+	pid := sweeper.pid()
+	swept := sweeper.start("select pawl.sweep_step_keys()")
+	k.untilWaiting(pid)
+	task := closer.Submit("shop/render", object{"input": object{"url": "u1"}})
+	closer.commit()
+	sweeper.ended(swept)
+	sweeper.commit()
+	require.Equal(t, []uuid.UUID{task}, list[uuid.UUID](k, "select task_id from pawl.step_identities where key = 'u1'"))
+}

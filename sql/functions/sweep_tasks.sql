@@ -9,6 +9,7 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   at timestamptz := pawl.now();
   ids uuid[];
+  ended timestamptz; -- when the last of them did
   seen int;
   due int;
 begin
@@ -23,11 +24,11 @@ begin
     select u.template_id, x.step_count, at - greatest(pawl.task_retention(u.template_id), interval '1 minute') as before
     from (select distinct p.template_id from page p) u join pawl.templates x on x.template_id = u.template_id),
   over as (
-    select p.task_id, row_number() over w as place, sum(l.step_count) over w - l.step_count as steps
+    select p.task_id, p.finalized_at, row_number() over w as place, sum(l.step_count) over w - l.step_count as steps
     from page p join limits l on l.template_id = p.template_id and p.finalized_at <= l.before window w as (order by p.task_id))
   select (select count(*) from page), (select p.task_id from page p order by p.task_id desc limit 1), count(*),
-    array_agg(o.task_id order by o.task_id) filter (where o.place <= quantity and o.steps < quantity * 20)
-  into seen, last, due, ids from over o;
+    array_agg(o.task_id order by o.task_id) filter (where o.place <= quantity and o.steps < quantity * 20), max(o.finalized_at)
+  into seen, last, due, ids, ended from over o;
   if cardinality(ids) < due then
     last := ids[cardinality(ids)]; -- there is more to delete in this page
   elsif seen < quantity * 20 then
@@ -36,7 +37,8 @@ begin
   if ids is null then
     return;
   end if;
-  ids := array(select t.task_id from pawl.tasks t where t.task_id = any (ids)
+  -- One that was retried since it was seen is open again, or has a later end: its end is asked once more, under the lock.
+  ids := array(select t.task_id from pawl.tasks t where t.task_id = any (ids) and t.finalized_at <= ended
     and not exists (select from pawl.entity_claims c where c.task_id = t.task_id) order by t.task_id for update skip locked);
   delete from pawl.held_steps h where h.task_id = any (ids);
   delete from pawl.reconciler_notes n where n.task_id = any (ids);
