@@ -1,4 +1,5 @@
--- does: sets a queue's limits as configure_queue describes them, and has the gate looked at. Makes the queue if it is new.
+-- does: sets a queue's limits as configure_queue describes them, and has the gate looked at. Makes the queue if it is new
+--   or not whole.
 --   Returns {outcome: configured|unchanged, settings}.
 -- called by: configure_queue, pause_queue, resume_queue: within their operations.
 -- locks: the queue's row.
@@ -9,8 +10,8 @@ declare
   was pawl.queues;
   is_now pawl.queues;
   at timestamptz;
+  made boolean := pawl.install_queue(queue);
 begin
-  perform pawl.install_queue(queue);
   select * into was from pawl.queues q where q.queue = queue for update;
   at := pawl.now();
   is_now := pawl.queue_settings(was, settings);
@@ -24,9 +25,11 @@ begin
     if is_now.max_concurrency is not null and was.max_concurrency is null then
       perform pawl.take_slots(queue);
     end if;
+  end if;
+  if made or is_now is distinct from was then
     insert into pgmq.q_orchestration_step_enqueues (vt, message)
     values (clock_timestamp(), jsonb_build_object('v', 1, 'queue', queue, 'reason', 'configured'));
   end if;
-  return jsonb_build_object('outcome', case when is_now is distinct from was then 'configured' else 'unchanged' end,
+  return jsonb_build_object('outcome', case when made or is_now is distinct from was then 'configured' else 'unchanged' end,
     'settings', pawl.show_queue_settings(is_now));
 end $$;

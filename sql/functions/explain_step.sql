@@ -8,6 +8,8 @@ declare
   claim pawl.entity_claims;
   needs text;
   holder text;
+  gone text := case when msg_id is null and s.state in ('enqueued', 'in_progress')
+    and to_regclass(format('pgmq.%I', 'q_' || s.queue)) is null then pawl.explain_queue(s.queue) end;
 begin
   case s.state
     when 'in_progress' then
@@ -16,11 +18,13 @@ begin
         return format('%s works on it under a claim on %s %s%s, its lease ends at %s; then the janitor of the entity''s module ends it',
           s.worker, claim.entity, claim.entity_id, case when claim.revoked_at is not null then ' (revoked)' else '' end, claim.lease_until);
       end if;
-      return case when msg_id is null then format('%s had begun it, but its message is gone: the reconciler ends this attempt', s.worker)
+      return case when gone is not null then gone
+        when msg_id is null then format('%s had begun it, but its message is gone: the reconciler ends this attempt', s.worker)
         when visible_at > clock_timestamp() then format('%s works on it until %s, or longer with its heartbeats', s.worker, visible_at)
         else format('the lease of %s is over since %s: the next worker that reads the queue takes it', s.worker, visible_at) end;
     when 'enqueued' then
-      return case when msg_id is null then 'its message is gone: the reconciler ends this attempt'
+      return case when gone is not null then gone
+        when msg_id is null then 'its message is gone: the reconciler ends this attempt'
         when (select q.paused from pawl.queues q where q.queue = s.queue) then format('queue %s is paused', s.queue)
         when visible_at > clock_timestamp() then format('a worker has read it from queue %s without beginning it; back at %s', s.queue, visible_at)
         else format('waits for a worker of queue %s, %s messages are before it', s.queue, ahead) end;

@@ -1,6 +1,8 @@
 -- does: makes a queue known to Pawl: creates it in PGMQ unless it is there, tunes its table, writes its functions and
---   its announcing trigger. Returns whether it was new to Pawl. PGMQ's index on vt serves no statement of ours or of
---   PGMQ's read, and without it a read is a HOT update.
+--   its announcing trigger; again when one of them is gone (explain_queue). Returns whether it was new to Pawl, or not whole.
+--   PGMQ's index on vt serves no statement of ours or of PGMQ's read, and without it a read is a HOT update.
+--   The ids of a table that replaces another begin with the time in milliseconds: a worker that holds a message of the old
+--   table knows it by id and count alone, and would end an attempt of the new one.
 -- called by: register_template, adhoc_template, change_queue, sql/triggers/queues.sql.
 -- locks: an advisory lock per queue name; the queue's table while its trigger is made.
 -- raises: PW010 for a bad name.
@@ -8,17 +10,26 @@ create or replace function pawl.install_queue(queue text, engine boolean default
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   known boolean := exists (select from pawl.queues q where q.queue = install_queue.queue);
+  whole boolean := known and pawl.explain_queue(queue) is null;
+  ids regclass;
 begin
   if queue is null or queue !~ '^[a-z][a-z0-9_]{0,39}$' or (not engine and queue like 'orchestration\_%') then
     raise exception 'bad queue name %', quote_nullable(left(queue, 80)) using errcode = 'PW010',
       hint = 'A queue name has 1 to 40 of a-z, 0-9 and _, begins with a letter, and not with orchestration_.';
   end if;
-  if known and not engine then
+  if whole and not engine then
     return false;
   end if;
   perform pg_advisory_xact_lock(hashtext('pawl.install_queue'), hashtext(queue));
-  if not exists (select from pgmq.meta m where m.queue_name = queue) then
+  whole := known and pawl.explain_queue(queue) is null; -- somebody may have been quicker
+  if to_regclass(format('pgmq.%I', 'q_' || queue)) is null
+    or not exists (select from pgmq.meta m where m.queue_name = queue) then
     perform pgmq.create(queue);
+  end if;
+  if known and not exists (select from pg_trigger g
+    where g.tgrelid = format('pgmq.%I', 'q_' || queue)::regclass and g.tgname = 'pawl_announce') then
+    ids := pg_get_serial_sequence(format('pgmq.%I', 'q_' || queue), 'msg_id');
+    perform setval(ids, greatest(pg_sequence_last_value(ids), (extract(epoch from clock_timestamp()) * 1000)::bigint));
   end if;
   execute format('drop index if exists pgmq.%I', 'q_' || queue || '_vt_idx');
   execute format('alter table pgmq.%I set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, '
@@ -28,5 +39,5 @@ begin
     'execute function pawl.announce(%L)', 'q_' || queue, format('pawl_queues.%I', 'announced_' || queue));
   perform pawl.write_queue_functions(queue);
   insert into pawl.queues (queue, engine) values (queue, engine) on conflict do nothing;
-  return not known;
+  return not whole;
 end $$;

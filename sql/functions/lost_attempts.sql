@@ -1,6 +1,6 @@
 -- does: finds the attempts of tasks that are under way without a message: idle for the grace and for their lease, no entity
 --   claim (its module's janitor looks after those). Queues with more than 100,000 messages are looked at when they are
---   shorter.
+--   shorter, those whose table is gone when it is there again: the next attempts would find it gone as well.
 -- called by: reconcile_attempts.
 -- locks: nothing.
 -- raises: nothing.
@@ -13,6 +13,7 @@ begin
   for name in
     select distinct s.queue from pawl.steps s where s.task_id = any (tasks) and s.state in ('enqueued', 'in_progress') order by 1
   loop
+    continue when to_regclass(format('pgmq.%I', 'q_' || name)) is null;
     execute format('select count(*) from (select from pgmq.%I limit 100001) m', 'q_' || name) into depth;
     continue when depth > 100000;
     return query execute format($q$

@@ -1,4 +1,5 @@
 -- does: where the messages of a task's current attempts stand in their queues: ahead counts the visible messages before it.
+--   A queue whose table is gone has none.
 -- called by: explain_task.
 -- locks: nothing.
 -- raises: nothing.
@@ -9,6 +10,7 @@ declare
   name text;
 begin
   for name in select distinct s.queue from pawl.steps s where s.task_id = id and s.state in ('enqueued', 'in_progress') loop
+    continue when to_regclass(format('pgmq.%I', 'q_' || name)) is null;
     return query execute format($q$
       select s.step, s.index, m.msg_id, m.read_ct, m.vt, m.ahead
       from (select q.msg_id, q.read_ct, q.vt, q.message,

@@ -1,5 +1,6 @@
 -- does: how many held steps a queue may release now: by pause, concurrency and rate. Cleans slots of attempts that have
---   ended. next_ms says when to look again, null when only a command can change the answer.
+--   ended. next_ms says when to look again, null when only a command can change the answer. A queue whose table is gone
+--   releases nothing: it would fail for all queues.
 -- called by: release_held, under the queue row's lock. Its caller subtracts what it released.
 -- locks: nothing more.
 -- raises: nothing.
@@ -14,6 +15,11 @@ begin
   free := quantity;
   if q.paused then
     free := 0;
+    return;
+  end if;
+  if to_regclass(format('pgmq.%I', 'q_' || q.queue)) is null then
+    free := 0;
+    next_ms := 1000;
     return;
   end if;
   if q.max_concurrency is not null then

@@ -1,6 +1,6 @@
 -- does: what no claim does on queues that only PGMQ workers read: ends attempts whose message was delivered max_deliveries
 --   times and is visible again, and absorbs messages of attempts that have ended. Up to 1,000 messages of each queue with at
---   most 100,000.
+--   most 100,000; a queue whose table is gone has none.
 -- called by: reconcile, once a pass.
 -- locks: messages, skip locked.
 -- raises: nothing.
@@ -14,6 +14,7 @@ declare
   absorbed int := 0;
 begin
   for name in select q.queue from pawl.queues q where not q.engine order by 1 loop
+    continue when to_regclass(format('pgmq.%I', 'q_' || name)) is null;
     execute format('select count(*) from (select from pgmq.%I limit 100001) m', 'q_' || name) into depth;
     continue when depth = 0 or depth > 100000;
     for one in execute format($q$

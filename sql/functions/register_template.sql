@@ -1,5 +1,5 @@
 -- does: stores a template from its canonical definition (workflow.Template.Definition) and makes its queues. The same
---   content again is a no-op. Returns {template_id, created, queues_created}. Nothing in it is accepted and ignored.
+--   content again makes queues that are not whole, and nothing else. Returns {template_id, created, queues_created}. Nothing in it is accepted and ignored.
 -- called by: pawl template apply, client.ApplyTemplate, adhoc_template.
 -- locks: an advisory lock per template name.
 -- raises: PW011 when other content stands under a used version, PW012 when the definition is not in topological order, PW013
@@ -20,7 +20,9 @@ begin
   select * into known from pawl.templates t
   where t.namespace = d->>'namespace' and t.name = d->>'name' and t.version = d->>'version';
   if found and known.digest = content then
-    return jsonb_build_object('template_id', known.template_id, 'created', false, 'queues_created', '[]'::jsonb);
+    return jsonb_build_object('template_id', known.template_id, 'created', false,
+      'queues_created', to_jsonb(array(select q.queue from (select distinct s.queue from pawl.template_steps s
+        where s.template_id = known.template_id) q where pawl.install_queue(q.queue) order by q.queue)));
   elsif found then
     raise exception 'template %/%@% is already applied with other content', d->>'namespace', d->>'name', d->>'version'
       using errcode = 'PW011', hint = 'A version never changes once applied; give the new content a new version.';
