@@ -22,6 +22,8 @@ begin
         and coalesce(jsonb_typeof(g.message->'step') = 'string', false)
         and coalesce((g.message->>'attempt') ~ '^[0-9]{1,9}$', false) and coalesce(g.message->>'index', '0') ~ '^[0-9]{1,9}$'
         and coalesce(g.message->>'status', '') in ('complete', 'failed', 'rejected')
+        and case when not pawl.has_vast_number(g.message) then octet_length(coalesce((g.message->'result')::text, ''))
+          + octet_length(coalesce((g.message->'error')::text, '')) <= 1048576 else false end
         and (g.message->>'status' = 'complete' or coalesce(jsonb_typeof(g.message->'error'), 'object') = 'object')
         and not exists (select from jsonb_object_keys(case jsonb_typeof(g.message) when 'object' then g.message else '{}' end) field
           where field not in ('v', 'task_id', 'step', 'index', 'attempt', 'status', 'result', 'error', 'worker')) as good
@@ -29,7 +31,8 @@ begin
   dead as (
     insert into pawl.dead_letters (queue, msg_id, read_count, message, headers, reason)
     select 'orchestration_step_results', j.msg_id, j.read_ct, j.message, j.headers,
-      'not a step result: needs task_id, step, attempt and status complete, failed or rejected; has index, result, error, worker at most'
+      'not a step result: needs task_id, step, attempt and status complete, failed or rejected; has index, result, error, worker at '
+      'most; result and error are at most 1 MiB as text'
     from judged j where j.good is not true)
   select array_agg((pawl.as_uuid(j.message->>'task_id'), j.message->>'step', coalesce((j.message->>'index')::int, 0),
       (j.message->>'attempt')::int, j.message->>'status', j.message->'result',

@@ -87,3 +87,45 @@ func TestAClaimOfLargeInputsIsBounded(t *testing.T) {
 	require.Equal(t, 32, get[int](k, "select json_array_length(pawl.claim_steps('work_queue', 40, 'w'))"), "4 MiB at 128 kB each, and the one that reaches it")
 	require.Equal(t, 8, get[int](k, "select json_array_length(pawl.claim_steps('work_queue', 40, 'w'))"))
 }
+
+// The end of a task does not depend on who hears of it.
+func TestAReplyThatIsRefusedKeepsNoTaskOpen(t *testing.T) {
+	for name, c := range map[string]struct{ spoil, reason string }{
+		"dropped":          {"select pgmq.drop_queue('answers')", "reply queue missing"},
+		"its table is":     {"drop table pgmq.q_answers", "reply refused: %"},
+		"its owner raises": {"alter table pgmq.q_answers add check (message->>'outcome' <> 'created')", "reply refused: %"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t)
+			k.Template("shop/one", nil, step("a"))
+			k.Exec("select pgmq.create('answers')")
+			task := k.Submit("shop/one", object{"reply_to": "answers"})
+			k.Exec(c.spoil)
+			k.work(queue)
+			require.Equal(t, "complete", k.State(task))
+			require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed where queue = 'answers' and task_id = $1 and reason like $2", task, c.reason))
+			k.sound()
+		})
+	}
+}
+
+// A result that comes as a message has the bound of one that is reported: as text, whatever few bytes hold it.
+func TestResultsThatAreTooLargeAreRefusedOnTheQueueToo(t *testing.T) {
+	for name, result := range map[string]string{
+		"text":    `select to_jsonb(repeat('x', 1100000))`,
+		"numbers": `select jsonb_agg(1e131071::numeric) from generate_series(1, 9)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t)
+			k.Template("shop/one", nil, step("a"))
+			task := k.Submit("shop/one")
+			k.Exec(`select pgmq.send('orchestration_step_results', jsonb_build_object('task_id', $1::uuid, 'step', 'a', 'attempt', 1, 'status', 'complete',
+				'result', (`+result+`)))`, task)
+			k.Rest()
+			require.Equal(t, "steps_in_process", k.State(task))
+			require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.dead_letters where reason like 'not a step result%at most 1 MiB%'"))
+			require.Equal(t, []string{"a"}, k.work(queue), "its attempt goes on")
+			require.Equal(t, "complete", k.State(task))
+		})
+	}
+}
