@@ -5,7 +5,8 @@
 --   created|attached|rejected|invalid|left, task_id, error}].
 -- called by: the task-request actor.
 -- locks: its messages by id, then identity rows by key.
--- raises: nothing of its own; what raises is tried again message by message.
+-- raises: 40001 when another transaction made the task of a request_id meanwhile, under another key: the identity that was
+--   taken for it here goes back. What raises is tried again message by message.
 create or replace function pawl.process_task_requests(messages jsonb, processor text default null) returns jsonb
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set enable_bitmapscan = off as $$
 declare
@@ -15,7 +16,7 @@ declare
   duplicates jsonb[] := '{}';
   repeated pawl.task_request[] := '{}';
   made uuid[];
-  repeats boolean;
+  repeats uuid[]; -- request_ids that the batch has several times
   r pawl.task_request;
   decision jsonb;
 begin
@@ -45,6 +46,7 @@ begin
     coalesce((select jsonb_agg(jsonb_build_object('msg_id', w.msg_id, 'outcome', 'left')) from wanted w where not w.fits), '[]')
   into taken, outcomes from judged g;
 
+  repeats := array(select u.task_id from unnest(taken) u group by u.task_id having count(*) > 1);
   select coalesce(array_agg((u.msg_id, u.read_count, u.task_id, u.template_id, u.message, u.headers, null, null, null
     )::pawl.task_request), '{}') into fresh
   from unnest(taken) u where u.key is null and not u.message ? 'invalid';
@@ -54,8 +56,10 @@ begin
   for r in select u.* from unnest(taken) u where u.key is not null and not u.message ? 'invalid'
     order by u.scope, u.key, u.msg_id
   loop
-    if exists (select from pawl.tasks t where t.task_id = r.task_id) then
-      fresh := fresh || r;
+    if exists (select from pawl.tasks t where t.task_id = r.task_id)
+      or (r.task_id = any (repeats) and exists (select from unnest(fresh) f where f.task_id = r.task_id))
+    then
+      fresh := fresh || r; -- a repeat, whose key means nothing
       continue;
     end if;
     decision := pawl.decide_identity(r, pawl.fingerprint(r.message->'input'), r.message->>'on_duplicate');
@@ -68,15 +72,20 @@ begin
     end if;
   end loop;
 
-  repeats := (select count(distinct f.task_id) from unnest(fresh) f) < cardinality(fresh);
-  made := pawl.create_tasks(case when not repeats then fresh else array( -- of one request_id the first counts
-    select x::pawl.task_request from (select distinct on (u.task_id) u.* from unnest(fresh) u order by u.task_id, u.msg_id) x) end);
+  -- Of one request_id the first in fresh counts: the first without a key, else the one whose identity was decided.
+  made := pawl.create_tasks(case when repeats = '{}' then fresh else array(
+    select x::pawl.task_request from (select distinct on (u.task_id) u.* from unnest(fresh) u
+      order by u.task_id, u.epoch, u.key nulls first, u.msg_id) x) end);
   for n in 1 .. cardinality(repeated) loop -- the holder may have been created just now
     outcomes := outcomes || pawl.answer_duplicate(repeated[n], (duplicates[n]->>'holder')::uuid, duplicates[n]->'error');
   end loop;
   outcomes := outcomes || coalesce((select jsonb_agg(jsonb_build_object('msg_id', f.msg_id, 'outcome', 'created', 'task_id', f.task_id))
     from unnest(fresh) f where f.task_id = any (made)), '[]');
-  if repeats or cardinality(made) < cardinality(fresh) then
+  if cardinality(made) < cardinality(fresh) then
+    if exists (select from unnest(fresh) f where f.epoch is not null and not f.task_id = any (made)) then
+      raise exception 'the task of a request_id was made meanwhile, under another key' using errcode = 'serialization_failure',
+        hint = 'The request is a repeat: process it again.';
+    end if;
     outcomes := pawl.answer_repeats(fresh, made, outcomes);
   end if;
   return outcomes;
