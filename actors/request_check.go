@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/pawl-dev/pawl/internal/jsonschema"
@@ -188,25 +189,25 @@ const maxSchemas = 2000
 func (s *schemas) check(ctx context.Context, db store.DB, checks []requestCheck) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var missing []int
+	var wanted []int
 	for i := range checks {
-		if id := checks[i].decision.TemplateID; id != 0 && checks[i].request.Template != "" {
-			if _, ok := s.byID[id]; !ok {
-				missing = append(missing, id)
-			}
+		if c := &checks[i]; c.open() && c.request.Template != "" && !slices.Contains(wanted, c.decision.TemplateID) {
+			wanted = append(wanted, c.decision.TemplateID)
 		}
 	}
-	if len(missing) > 0 {
-		if err := s.load(ctx, db, missing); err != nil {
-			return err
-		}
+	if err := s.load(ctx, db, wanted); err != nil {
+		return err
 	}
 	for i := range checks {
 		c := &checks[i]
-		if !c.open() {
-			continue
+		if !c.open() || c.request.Template == "" {
+			continue // what names a handler has no schema
 		}
-		if err := s.byID[c.decision.TemplateID].validate(c.request.Input); err != nil {
+		known, ok := s.byID[c.decision.TemplateID]
+		if !ok {
+			return fmt.Errorf("checking input of %s: template %d is not in the database", c.ref, c.decision.TemplateID)
+		}
+		if err := known.validate(c.request.Input); err != nil {
 			c.decision.TemplateID = 0
 			c.refuse("InvalidInput", "input of %s: %s", c.ref, err)
 		}
@@ -214,13 +215,21 @@ func (s *schemas) check(ctx context.Context, db store.DB, checks []requestCheck)
 	return nil
 }
 
+// load sees to it that the schemas of all these templates are kept.
 func (s *schemas) load(ctx context.Context, db store.DB, ids []int) error {
-	texts, err := store.InputSchemas(ctx, db, ids)
-	if err != nil {
-		return err
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id int) bool {
+		_, ok := s.byID[id]
+		return ok
+	})
+	if len(missing) == 0 {
+		return nil
 	}
 	if s.byID == nil || len(s.byID) > maxSchemas {
-		s.byID = make(map[int]checker)
+		s.byID, missing = make(map[int]checker), ids
+	}
+	texts, err := store.InputSchemas(ctx, db, missing)
+	if err != nil {
+		return err
 	}
 	for id, text := range texts {
 		var c checker
