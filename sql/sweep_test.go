@@ -187,7 +187,10 @@ func TestTaskThatIsRetriedWhileASweepLooksStays(t *testing.T) {
 func TestStepKeyThatIsTakenOverWhileASweepLooksStays(t *testing.T) {
 	k := newCommittingKit(t)
 	keyed(k)
-	holds := func(url string) uuid.UUID { k.Helper(); return k.Submit("shop/render", object{"input": object{"url": url}}) }
+	holds := func(url string) uuid.UUID {
+		k.Helper()
+		return k.Submit("shop/render", object{"input": object{"url": url}})
+	}
 	holds("u1")
 	k.work("work_queue")
 	holds("u2")
