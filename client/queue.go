@@ -14,6 +14,9 @@ type Queue struct {
 	Name   string
 	Engine bool // one of the engine's own
 	Paused bool
+	// Missing says that its table is gone: somebody dropped it. Configuring, pausing or resuming the queue, or applying a
+	// template that names it, makes it anew; the attempts whose messages it held then end as lost.
+	Missing bool
 	// Depth counts all messages, Visible those that a worker may take now: the rest are leased or delayed. Oldest is the
 	// age of the oldest one. Held counts the steps that a limit or a pause keeps from the queue.
 	Depth, Visible, Held int64
@@ -27,10 +30,13 @@ type Queue struct {
 // Queues returns all queues with their depths, the engine's own last.
 func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 	rows, err := c.pool.Query(ctx, `
-		select q.queue, q.engine, q.paused, m.queue_length, m.queue_visible_length, coalesce(h.held, 0), coalesce(m.oldest_msg_age_sec, 0)::float8,
+		select q.queue, q.engine, q.paused, m.queue_name is null, coalesce(m.queue_length, 0), coalesce(m.queue_visible_length, 0),
+			coalesce(h.held, 0), coalesce(m.oldest_msg_age_sec, 0)::float8,
 			coalesce(q.rate_limit, 0), coalesce(q.burst, 0), coalesce(q.max_concurrency, 0), coalesce(extract(epoch from q.rate_period), 0)::float8,
 			coalesce(extract(epoch from q.retention), 0)::float8
-		from pawl.queues q cross join lateral pgmq.metrics(q.queue) m
+		from pawl.queues q
+		left join (select m.* from pawl.queues there cross join lateral pgmq.metrics(there.queue) m
+			where to_regclass(format('pgmq.%I', 'q_' || there.queue)) is not null) m on m.queue_name = q.queue
 		left join (select queue, count(*) as held from pawl.held_steps where released_at is null group by queue) h on h.queue = q.queue
 		order by q.engine, q.queue`)
 	if err != nil {
@@ -38,7 +44,7 @@ func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 	}
 	queues, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (q Queue, err error) {
 		var oldest, period, retention float64
-		err = row.Scan(&q.Name, &q.Engine, &q.Paused, &q.Depth, &q.Visible, &q.Held, &oldest, &q.RateLimit, &q.Burst, &q.MaxConcurrency, &period, &retention)
+		err = row.Scan(&q.Name, &q.Engine, &q.Paused, &q.Missing, &q.Depth, &q.Visible, &q.Held, &oldest, &q.RateLimit, &q.Burst, &q.MaxConcurrency, &period, &retention)
 		q.Oldest, q.RatePeriod, q.Retention = seconds(oldest), seconds(period), seconds(retention)
 		return q, err
 	})

@@ -14,12 +14,12 @@ import (
 type AppliedTemplate struct {
 	Template      string   `json:"-"` // namespace/name@version
 	ID            int      `json:"template_id"`
-	Created       bool     `json:"created"` // false: it was there with the same content
-	QueuesCreated []string `json:"queues_created"`
+	Created       bool     `json:"created"`        // false: it was there with the same content
+	QueuesCreated []string `json:"queues_created"` // also those of which something was gone
 }
 
 // ApplyTemplates makes templates known to the database, all of them or none, and creates their queues. A version that is
-// there with the same content is left as it is; with other content it is an error.
+// there with the same content is left as it is, but for queues that somebody dropped; with other content it is an error.
 func (c *Client) ApplyTemplates(ctx context.Context, templates ...*workflow.Template) ([]AppliedTemplate, error) {
 	applied := make([]AppliedTemplate, len(templates))
 	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {

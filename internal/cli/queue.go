@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -22,6 +24,8 @@ type queueRow struct {
 	Queue          string   `json:"queue"`
 	Engine         bool     `json:"engine"`
 	Paused         bool     `json:"paused"`
+	Missing        bool     `json:"missing,omitempty"` // its table is gone
+	Problem        string   `json:"problem,omitempty"` // what it lacks, and what to do
 	Length         int64    `json:"length"`
 	Visible        int64    `json:"visible"`
 	OldestAge      *float64 `json:"oldest_age_s"` // null: it is empty
@@ -43,7 +47,7 @@ func readQueues(ctx context.Context, pool *pgxpool.Pool) ([]queueRow, error) {
 	list := make([]queueRow, len(queues))
 	for i, q := range queues {
 		list[i] = queueRow{
-			Queue: q.Name, Engine: q.Engine, Paused: q.Paused, Length: q.Depth, Visible: q.Visible, Held: q.Held, RateLimit: q.RateLimit,
+			Queue: q.Name, Engine: q.Engine, Paused: q.Paused, Missing: q.Missing, Length: q.Depth, Visible: q.Visible, Held: q.Held, RateLimit: q.RateLimit,
 			RatePeriod: q.RatePeriod.Seconds(), Burst: q.Burst, MaxConcurrency: q.MaxConcurrency, Retention: q.Retention.Seconds(),
 		}
 		if q.Depth > 0 {
@@ -54,13 +58,36 @@ func readQueues(ctx context.Context, pool *pgxpool.Pool) ([]queueRow, error) {
 	return list, err
 }
 
+// explainQueues says of each queue what it lacks.
+func explainQueues(ctx context.Context, pool *pgxpool.Pool, queues []queueRow) error {
+	rows, err := pool.Query(ctx, `select q.queue, e.says from pawl.queues q cross join lateral pawl.explain_queue(q.queue) e(says)
+		where e.says is not null`)
+	if err != nil {
+		return fmt.Errorf("looking for what queues lack: %w", err)
+	}
+	var name, says string
+	_, err = pgx.ForEachRow(rows, []any{&name, &says}, func() error {
+		for i := range queues {
+			if queues[i].Queue == name {
+				queues[i].Problem = says
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("looking for what queues lack: %w", err)
+	}
+	return nil
+}
+
 func (a *app) queueList() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the queues that workers read, with lengths and limits",
 		Long: `Lists the queues that workers read. WAITING is what a worker may take now, TAKEN what is leased or delayed, HELD what
-a limit or a pause keeps back, OLDEST the age of the oldest message.`,
+a limit or a pause keeps back, OLDEST the age of the oldest message. What a queue lacks that somebody dropped is said below:
+pausing, resuming or configuring it makes it whole, and the attempts whose messages are lost end then.`,
 		Example: "  pawl queue list\n  pawl queue list --all     # the engine's own, too",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
@@ -69,11 +96,9 @@ a limit or a pause keeps back, OLDEST the age of the oldest message.`,
 				if err != nil {
 					return err
 				}
-				shown := make([]queueRow, 0, len(list))
-				for _, q := range list {
-					if all || !q.Engine {
-						shown = append(shown, q)
-					}
+				shown := slices.DeleteFunc(list, func(q queueRow) bool { return q.Engine && !all })
+				if err := explainQueues(ctx, pool, shown); err != nil {
+					return err
 				}
 				if a.json {
 					return a.printJSON(shown)
@@ -82,8 +107,14 @@ a limit or a pause keeps back, OLDEST the age of the oldest message.`,
 				for i, q := range shown {
 					lines[i] = q.line()
 				}
-				return a.table([]string{"QUEUE", "WAITING", "TAKEN", "HELD", "OLDEST", "LIMITS"}, lines,
+				err = a.table([]string{"QUEUE", "WAITING", "TAKEN", "HELD", "OLDEST", "LIMITS"}, lines,
 					"No queues yet: they make themselves when a template is applied. See pawl template apply --help")
+				for _, q := range shown {
+					if q.Problem != "" {
+						a.say("%s", q.Problem)
+					}
+				}
+				return err
 			})
 		}),
 	}
@@ -92,6 +123,9 @@ a limit or a pause keeps back, OLDEST the age of the oldest message.`,
 }
 
 func (q queueRow) line() []string {
+	if q.Missing {
+		return []string{q.Queue, "-", "-", fmt.Sprint(q.Held), "-", q.limits()}
+	}
 	oldest := "-"
 	if q.OldestAge != nil {
 		oldest = span(time.Duration(*q.OldestAge * float64(time.Second)))

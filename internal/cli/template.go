@@ -65,6 +65,8 @@ func (a *app) templateApply() *cobra.Command {
 
 func (t appliedTemplate) String() string {
 	switch {
+	case !t.Created && len(t.QueuesCreated) > 0:
+		return fmt.Sprintf("%s is there already, with the same content; queues made anew: %s", t.Template, strings.Join(t.QueuesCreated, ", "))
 	case !t.Created:
 		return t.Template + " is there already, with the same content"
 	case len(t.QueuesCreated) > 0:

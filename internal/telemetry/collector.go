@@ -42,6 +42,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	queueMessages = describe("queue_messages", "Messages in a queue, invisible ones included.", "queue")
 	queueVisible  = describe("queue_visible_messages", "Messages in a queue that a read would return now.", "queue")
+	queueMissing  = describe("queue_missing", "1 when the table of a queue is gone, which the other figures of queues then leave out.", "queue")
 	queueAge      = describe("queue_oldest_message_age_seconds", "Age of the oldest message in a queue.", "queue")
 	tasksByState  = describe("tasks", "Tasks by state.", "state")
 	deadOpen      = describe("dead_letters_open", "Dead letters that nobody has redriven or dropped.", "queue")
@@ -56,7 +57,9 @@ var figures = []struct {
 	values []*prometheus.Desc
 }{
 	{`select m.queue_name::text, m.queue_length::float8, m.queue_visible_length::float8, coalesce(m.oldest_msg_age_sec, 0)::float8
-	  from pawl.queues q cross join lateral pgmq.metrics(q.queue) m`, []*prometheus.Desc{queueMessages, queueVisible, queueAge}},
+	  from pawl.queues q cross join lateral pgmq.metrics(q.queue) m
+	  where to_regclass(format('pgmq.%I', 'q_' || q.queue)) is not null`, []*prometheus.Desc{queueMessages, queueVisible, queueAge}},
+	{`select queue, (to_regclass(format('pgmq.%I', 'q_' || queue)) is null)::int::float8 from pawl.queues`, []*prometheus.Desc{queueMissing}},
 	{`select s.state::text, count(t.state)::float8 from unnest(enum_range(null::pawl.task_state)) s(state)
 	  left join pawl.tasks t on t.state = s.state group by s.state`, []*prometheus.Desc{tasksByState}},
 	{`select queue, count(*)::float8 from pawl.dead_letters where status = 'open' group by queue`, []*prometheus.Desc{deadOpen}},

@@ -70,17 +70,9 @@ func TestLogsAreJSONUnlessPeopleRead(t *testing.T) {
 	require.ErrorContains(t, err, "debug, info, warn or error")
 }
 
-func TestTheCollectorReadsTheDatabase(t *testing.T) {
-	t.Parallel()
-	db := pgtest.DB(t)
-	_, err := db.Exec(t.Context(), `select pgmq.send('orchestration_task_requests', '{}')`)
-	require.NoError(t, err)
-	registry := prometheus.NewRegistry()
-	_, err = telemetry.NewMetrics(registry)
-	require.NoError(t, err)
-	_, err = telemetry.NewMetrics(registry)
-	require.Error(t, err, "twice is a mistake")
-	require.NoError(t, registry.Register(telemetry.NewCollector(db, slog.New(slog.DiscardHandler))))
+// gather gives gauges by name and labels.
+func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	found := map[string]float64{}
@@ -93,10 +85,41 @@ func TestTheCollectorReadsTheDatabase(t *testing.T) {
 			found[name] = m.GetGauge().GetValue()
 		}
 	}
+	return found
+}
+
+func TestTheCollectorReadsTheDatabase(t *testing.T) {
+	t.Parallel()
+	db := pgtest.DB(t)
+	_, err := db.Exec(t.Context(), `select pgmq.send('orchestration_task_requests', '{}')`)
+	require.NoError(t, err)
+	registry := prometheus.NewRegistry()
+	_, err = telemetry.NewMetrics(registry)
+	require.NoError(t, err)
+	_, err = telemetry.NewMetrics(registry)
+	require.Error(t, err, "twice is a mistake")
+	require.NoError(t, registry.Register(telemetry.NewCollector(db, slog.New(slog.DiscardHandler))))
+	found := gather(t, registry)
 	require.InDelta(t, 1, found["pawl_queue_messages orchestration_task_requests"], 0)
 	require.InDelta(t, 1, found["pawl_queue_visible_messages orchestration_task_requests"], 0)
 	require.InDelta(t, 1, found["pawl_database_up"], 0)
 	require.Contains(t, found, "pawl_tasks complete")
+}
+
+func TestADroppedQueueIsCountedAsMissingBesideTheOthers(t *testing.T) {
+	t.Parallel()
+	db := pgtest.DB(t)
+	_, err := db.Exec(t.Context(), `select pawl.install_queue('gone_queue'), pawl.install_queue('shop_queue'), pgmq.drop_queue('gone_queue')`)
+	require.NoError(t, err)
+	registry := prometheus.NewRegistry()
+	require.NoError(t, registry.Register(telemetry.NewCollector(db, slog.New(slog.DiscardHandler))))
+	found := gather(t, registry)
+	require.InDelta(t, 1, found["pawl_database_up"], 0)
+	require.InDelta(t, 1, found["pawl_queue_missing gone_queue"], 0)
+	require.NotContains(t, found, "pawl_queue_messages gone_queue")
+	require.Contains(t, found, "pawl_queue_messages shop_queue")
+	require.Contains(t, found, "pawl_queue_missing shop_queue")
+	require.Zero(t, found["pawl_queue_missing shop_queue"])
 }
 
 func TestADatabaseThatIsGoneIsDownAndNoError(t *testing.T) {

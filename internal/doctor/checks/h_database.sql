@@ -59,15 +59,7 @@ select q.queue, 'its table is unlogged'
 from pawl.queues q join pg_class c on c.relnamespace = 'pgmq'::regnamespace and c.relname = 'q_' || q.queue where c.relpersistence <> 'p';
 
 -- H12 always: a queue that Pawl knows is whole: PGMQ's row and table, its functions, its announcement.
-select q.queue, 'lacks ' || n.what
-from pawl.queues q
-cross join lateral (
-  select 'its row in pgmq.meta' as what where not exists (select from pgmq.meta m where m.queue_name = q.queue)
-  union all select 'its table' where to_regclass(format('pgmq.%I', 'q_' || q.queue)) is null
-  union all select 'its function ' || f.name from (values ('read_'), ('send_'), ('delete_'), ('touch_')) f(name)
-    where not exists (select from pg_proc p where p.pronamespace = 'pawl_queues'::regnamespace and p.proname = f.name || q.queue)
-  union all select 'its trigger' where not exists (select from pg_trigger g
-    where g.tgrelid = to_regclass(format('pgmq.%I', 'q_' || q.queue)) and g.tgname = 'pawl_announce' and g.tgenabled in ('O', 'A'))) n;
+select q.queue, e.says from pawl.queues q cross join lateral pawl.explain_queue(q.queue) e(says) where e.says is not null;
 
 -- H13 always: foreign keys are indexed.
 --   Differs: the schema has none, on purpose; one that somebody adds must be.
