@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,6 +215,31 @@ func TestDroppedQueueOfTheEngineIsMadeAnew(t *testing.T) {
 	require.Empty(t, list[string](k, "select pawl.explain_queue(queue) from pawl.queues where pawl.explain_queue(queue) is not null"))
 	require.Equal(t, []string{"a", "b"}, k.work("work_queue"))
 	require.Equal(t, "complete", k.State(task))
+}
+
+func TestWhatAQueueLacksIsMadeAnew(t *testing.T) {
+	for lacks, drop := range map[string]string{
+		"its trigger":                     "drop trigger pawl_announce on pgmq.q_work_queue",
+		"its trigger ":                    "alter table pgmq.q_work_queue disable trigger pawl_announce",
+		"its row in pgmq.meta":            "delete from pgmq.meta where queue_name = 'work_queue'",
+		"its function touch_work_queue":   "drop function pawl_queues.touch_work_queue",
+		"its trigger, its row in pgmq.me": "drop trigger pawl_announce on pgmq.q_work_queue; delete from pgmq.meta where queue_name = 'work_queue'",
+	} {
+		t.Run(lacks, func(t *testing.T) {
+			k := newKit(t)
+			k.Template("gone/one", nil, step("a"))
+			task := k.Submit("gone/one")
+			k.Exec("select pawl.pause_queue('work_queue', 'ann', 'r')")
+			k.Exec(drop)
+			require.Contains(t, get[string](k, "select pawl.explain_queue('work_queue')"), "queue work_queue lacks "+strings.TrimSpace(lacks))
+			require.Contains(t, get[string](k, "select pawl.explain_queue('work_queue')"), ": pawl queue pause work_queue makes it whole")
+			require.Equal(t, "configured", k.object("select pawl.pause_queue('work_queue', 'ann', 'r')")["outcome"])
+			require.Nil(t, get[*string](k, "select pawl.explain_queue('work_queue')"))
+			k.object("select pawl.resume_queue('work_queue', 'ann', 'r')")
+			k.Finish("work_queue", k.ClaimOne("work_queue"))
+			require.Equal(t, "complete", k.State(task), "the messages that are there stay")
+		})
+	}
 }
 
 // Nothing is new about a queue that is whole: it is not locked and not written.
