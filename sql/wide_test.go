@@ -17,11 +17,7 @@ func TestAWideTaskReadsEachStepByItsKey(t *testing.T) {
 	)
 	for name, small := range map[string]int{"without statistics": 0, "with statistics of small tasks": 30} {
 		t.Run(name, func(t *testing.T) {
-			k := newCommittingKit(t)
-			conn, err := k.pool.Acquire(t.Context())
-			require.NoError(t, err)
-			defer conn.Release()
-			k = kitOn(t, conn, nil)
+			k := newCountingKit(t)
 			k.Template("narrow/chain", nil, step("a"), step("b: a"), step("c: b"), step("d: c"))
 			for range small {
 				k.Submit("narrow/chain")
@@ -29,11 +25,6 @@ func TestAWideTaskReadsEachStepByItsKey(t *testing.T) {
 			k.work("work_queue")
 			k.Exec("analyze pawl.steps, pawl.tasks, pawl.template_steps, pawl.template_edges")
 
-			blocks := func() int {
-				k.Exec("select pg_stat_force_next_flush()")
-				return get[int](k, `select sum(pg_stat_get_blocks_fetched(c.oid))::int from pg_class c
-					where c.relnamespace = 'pawl'::regnamespace and c.relname ~ '^(steps|template_edges)'`)
-			}
 			task, second := uuid.Nil, uuid.Nil
 			operate := func(call string) {
 				k.Exec("select "+call, second)
@@ -61,14 +52,71 @@ func TestAWideTaskReadsEachStepByItsKey(t *testing.T) {
 				{"its fan", func() { k.Finish("work_queue", k.ClaimOne("work_queue")); k.Rest() }},
 				{"cancelling", func() { operate("pawl.cancel_task($1, 'ann', 'enough')") }},
 			} {
-				before := blocks()
-				phase.do()
-				require.LessOrEqual(t, (blocks()-before)/wide, bound, phase.does)
+				require.LessOrEqual(t, k.blocks(phase.do)/wide, bound, phase.does)
 			}
 			require.Equal(t, "complete", k.State(task))
 			require.Equal(t, "cancelled", k.State(second))
 		})
 	}
+}
+
+// What a failure leaves behind is cancelled a generation at a time, and a chain has as many as it has steps.
+func TestAFailureReadsEachStepOfALongTaskByItsKey(t *testing.T) {
+	const (
+		long  = 500
+		bound = 60 // as above
+	)
+	for name, steps := range map[string]func(int) []object{"a chain": chain, "a fan": fan} {
+		for _, policy := range []string{"finish", "fail_fast"} {
+			t.Run(name+", "+policy, func(t *testing.T) {
+				k := newCountingKit(t)
+				k.Template("long/task", object{"on_failure": policy}, steps(long)...)
+				task := k.Submit("long/task")
+				if name == "a fan" {
+					k.Finish("work_queue", k.ClaimOne("work_queue"))
+					k.Rest()
+				}
+				var last delivery
+				for claimed := k.Claim("work_queue"); len(claimed) > 0; claimed = k.Claim("work_queue") {
+					last = claimed[len(claimed)-1]
+				}
+				require.LessOrEqual(t, k.blocks(func() { k.fail("work_queue", last) })/long, bound)
+				require.Equal(t, name == "a chain" || policy == "fail_fast", k.State(task) == "error")
+			})
+		}
+	}
+}
+
+// newCountingKit works in one session of a database of its own, so that blocks counts what that session reads.
+func newCountingKit(t *testing.T) *kit {
+	t.Helper()
+	k := newCommittingKit(t)
+	conn, err := k.pool.Acquire(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(conn.Release)
+	return kitOn(t, conn, nil)
+}
+
+// blocks of steps, edges and their indexes that something reads.
+func (k *kit) blocks(do func()) int {
+	k.Helper()
+	read := func() int {
+		k.Exec("select pg_stat_force_next_flush()")
+		return get[int](k, `select sum(pg_stat_get_blocks_fetched(c.oid))::int from pg_class c
+			where c.relnamespace = 'pawl'::regnamespace and c.relname ~ '^(steps|template_edges)'`)
+	}
+	before := read()
+	do()
+	return read() - before
+}
+
+// chain is n steps, each of which needs the one before it.
+func chain(n int) []object {
+	steps := []object{step("s0")}
+	for i := 1; i < n; i++ {
+		steps = append(steps, step(fmt.Sprintf("s%d: s%d", i, i-1)))
+	}
+	return steps
 }
 
 // fan is one step, n that need it, and one that needs all of those.

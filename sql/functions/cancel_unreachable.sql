@@ -9,37 +9,48 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   at timestamptz := pawl.now();
   failed uuid[] := array(select distinct s.task_id from pawl.steps s where s.task_id = any (ids) and s.state in ('error', 'cancelled', 'skipped'));
+  fast uuid[];
+  gone pawl.step_ref[];
 begin
   if cardinality(failed) = 0 then
     return;
   end if;
-  -- As in end_tasks: an entity claim that is just committing is seen only by a statement after the lock.
-  perform from pawl.steps s join pawl.tasks t on t.task_id = s.task_id
+  fast := array(select distinct s.task_id from pawl.steps s
+    join pawl.tasks t on t.task_id = s.task_id
     join pawl.templates p on p.template_id = t.template_id and p.on_failure = 'fail_fast'
-  where s.task_id = any (failed) and s.state in ('enqueued', 'in_progress')
-  order by s.task_id, s.step, s.index for no key update of s;
+    where s.task_id = any (failed) and s.state = 'error');
+  -- As in end_tasks: an entity claim that is just committing is seen only by a statement after the lock.
+  perform from pawl.steps s where s.task_id = any (fast) and s.state in ('enqueued', 'in_progress')
+  order by s.task_id, s.step, s.index for no key update;
   update pawl.steps s set state = 'cancelled', revision = s.revision + 1, worker = null, due_at = null, state_since = at,
     error = '{"type": "fail_fast", "message": "another step of the task failed"}'
-  from pawl.tasks t join pawl.templates p on p.template_id = t.template_id and p.on_failure = 'fail_fast'
-  where t.task_id = any (failed) and s.task_id = t.task_id
-    and s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')
-    and not exists (select from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index)
-    and exists (select from pawl.steps f where f.task_id = t.task_id and f.state = 'error');
+  where s.task_id = any (fast) and s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')
+    and not exists (select from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index);
+  -- A round for each generation goes on from what the one before has cancelled: each step is looked at once.
+  gone := array(select (s.task_id, s.step, s.index)::pawl.step_ref
+    from pawl.steps s
+    join pawl.tasks t on t.task_id = s.task_id
+    join pawl.templates p on p.template_id = t.template_id and p.on_failure <> 'hold'
+    where s.task_id = any (failed) and s.state in ('error', 'cancelled', 'skipped'));
   loop
-    update pawl.steps s set state = 'cancelled', revision = s.revision + 1, state_since = at,
-      error = jsonb_build_object('type', 'dependency_failed', 'message', 'needs ' || d.parent || ', which is ' || d.state)
-    from (
+    with unreachable as (
       select distinct on (c.task_id, c.step) c.task_id, c.step, f.step as parent, f.state
-      from pawl.steps f
-      join pawl.tasks t on t.task_id = f.task_id
-      join pawl.templates p on p.template_id = t.template_id and p.on_failure <> 'hold'
-      join pawl.template_edges e on e.template_id = f.template_id and e.parent = f.step
-      cross join lateral (select x.task_id, x.step from pawl.steps x -- offset 0: by its whole key
+      from unnest(gone) g
+      cross join lateral (select x.task_id, x.step, x.template_id, x.state from pawl.steps x -- offset 0: by its whole key
+        where x.task_id = g.task_id and x.step = g.step and x.index = g.index offset 0) f
+      cross join lateral (select x.child from pawl.template_edges x where x.template_id = f.template_id and x.parent = f.step
+        and (f.state <> 'skipped' or not x.accepts_skipped) offset 0) e
+      cross join lateral (select x.task_id, x.step from pawl.steps x
         where x.task_id = f.task_id and x.step = e.child and x.state = 'pending' offset 0) c
-      where f.task_id = any (failed) and (f.state in ('error', 'cancelled') or (f.state = 'skipped' and not e.accepts_skipped))
-      order by c.task_id, c.step, f.step) d
-    where s.task_id = d.task_id and s.step = d.step and s.state = 'pending';
-    exit when not found;
+      order by c.task_id, c.step, f.step),
+    ended as (
+      update pawl.steps s set state = 'cancelled', revision = s.revision + 1, state_since = at,
+        error = jsonb_build_object('type', 'dependency_failed', 'message', 'needs ' || u.parent || ', which is ' || u.state)
+      from unreachable u
+      where s.task_id = u.task_id and s.step = u.step and s.state = 'pending'
+      returning s.task_id, s.step, s.index)
+    select array_agg((d.task_id, d.step, d.index)::pawl.step_ref) into gone from ended d;
+    exit when gone is null;
   end loop;
   delete from pawl.held_steps h using pawl.steps s
   where h.task_id = any (failed) and s.task_id = h.task_id and s.step = h.step and s.index = h.index and s.state = 'cancelled';

@@ -64,7 +64,7 @@ func results() []defect {
 			"    free := null;", "    null;"),
 		sql("recount_tasks", "hold does not hold", m, "p.on_failure = 'hold' and c.failed > 0", "false and c.failed > 0"),
 		sql("recount_needs", "a failed step satisfies its dependents", m, "f.state in ('complete', 'resolved_manually')", "f.state in ('complete', 'resolved_manually', 'error')"),
-		sql("cancel_unreachable", "only direct dependents of a failed step are cancelled", m, "    exit when not found;", "    exit;"),
+		sql("cancel_unreachable", "only direct dependents of a failed step are cancelled", m, "    exit when gone is null;", "    exit;"),
 		sql("settle_results", "a task with failed steps ends before its steps were counted", m, "or (t.open_count = u.done and t.failed_count = 0))", "or t.open_count = u.done)"),
 		sql("settle_results", "a task goes on as it is although no step of it is active", m, "and (t.active_count + u.active > u.done or", "and (t.open_count > u.done or"),
 		sql("start_attempts", "an attempt begins without a new number", m, "attempt = s.attempt + 1,", "attempt = s.attempt,"),
