@@ -34,6 +34,10 @@ func (c *clockwork) run(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	c.config.Metrics.Fired.Add(float64(rang.Fired))
+	if rang.PutOff > 0 {
+		c.log().Warn("put off tasks that were due and raised, for a minute: pawl.fire_due says why when called by hand",
+			"count", rang.PutOff, "task_id", rang.Raised.TaskID, "sqlstate", rang.Raised.SQLState)
+	}
 	opened, err := store.ReleaseHeld(ctx, c.config.Work, heldAtOnce, c.processor())
 	if err != nil {
 		return 0, err

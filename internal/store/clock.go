@@ -8,9 +8,18 @@ import (
 
 // Rang is what one look at the clock did.
 type Rang struct {
-	Fired int           // tasks that were due and moved
-	More  bool          // others are due already
-	Next  time.Duration // until the next one is due, by the database's clock; negative: none is
+	Fired  int           // tasks that were due and moved
+	PutOff int           // tasks that raised and wait for a minute
+	Raised Raised        // one of these
+	More   bool          // others are due already
+	Next   time.Duration // until the next one is due, by the database's clock; negative: none is
+}
+
+// Raised is what one task or queue raised while others went on. Its message may hold what users wrote.
+type Raised struct {
+	TaskID   string `json:"task_id"`
+	Queue    string `json:"queue"`
+	SQLState string `json:"sqlstate"` // empty: nothing raised
 }
 
 // FireDue moves what is due: starts, deadlines, timeouts, retries.
@@ -18,8 +27,9 @@ func FireDue(ctx context.Context, db DB, quantity int, processor string) (Rang, 
 	var r Rang
 	var nextMS int64
 	err := db.QueryRow(ctx, `
-		select coalesce((d->>'fired')::int, 0), coalesce((d->>'more')::boolean, false), coalesce((d->>'next_due_ms')::numeric::bigint, -1)
-		from pawl.fire_due($1, $2) d`, quantity, processor).Scan(&r.Fired, &r.More, &nextMS)
+		select (d->>'fired')::int, (d->>'put_off')::int, coalesce(nullif(d->'raised', 'null'), '{}'), (d->>'more')::boolean,
+			coalesce((d->>'next_due_ms')::numeric::bigint, -1)
+		from pawl.fire_due($1, $2) d`, quantity, processor).Scan(&r.Fired, &r.PutOff, &r.Raised, &r.More, &nextMS)
 	if err != nil {
 		return Rang{}, fmt.Errorf("firing what is due: %w", err)
 	}
