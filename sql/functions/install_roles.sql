@@ -29,8 +29,17 @@ begin
       case f.name when 'register_entity' then 'public, pg_temp' else 'pg_catalog, pg_temp' end);
     execute format('grant execute on function %s to %I', f.signature, f.role);
   end loop;
-  grant select on all tables in schema pawl to pawl_operator;
+  -- An operator sees everything, messages too, and calls what only computes.
+  for f in select p.oid::regprocedure as signature from pg_proc p where p.pronamespace = 'pawl'::regnamespace
+    and p.prorettype <> 'trigger'::regtype and (p.provolatile <> 'v' or p.proname = 'now') loop
+    execute format('grant execute on function %s to pawl_operator', f.signature);
+  end loop;
+  grant usage on schema pgmq to pawl_operator;
+  grant select on all tables in schema pawl, pgmq to pawl_operator;
+  grant select on all sequences in schema pgmq to pawl_operator;
+  alter default privileges in schema pgmq grant select on sequences to pawl_operator;
   alter default privileges in schema pawl grant select on tables to pawl_operator;
+  alter default privileges in schema pgmq grant select on tables to pawl_operator;
 
   grant usage on schema pawl_queues to pawl_orchestrator;
   grant select, insert, update, delete on all tables in schema pawl, pgmq to pawl_orchestrator;

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+)
+
+// as is the same database for a role of the test's own with these memberships.
+func (s *shell) as(memberOf ...string) *shell {
+	s.t.Helper()
+	name := fmt.Sprintf("pawl_test_%x", rand.Uint64())
+	do := func(ctx context.Context, statement string) {
+		pool, err := pgxpool.New(ctx, s.url)
+		require.NoError(s.t, err)
+		defer pool.Close()
+		_, err = pool.Exec(ctx, statement)
+		require.NoError(s.t, err)
+	}
+	do(s.t.Context(), "create role "+name+" login password '"+name+"' in role "+strings.Join(memberOf, ", "))
+	s.t.Cleanup(func() { do(context.Background(), "drop owned by "+name+"; drop role "+name) })
+	location, err := url.Parse(s.url)
+	require.NoError(s.t, err)
+	location.User = url.UserPassword(name, name)
+	return &shell{t: s.t, url: location.String()}
+}
+
+func TestTheOperatorsRoleIsEnoughForEveryCommand(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.sql("select pawl.install_roles()::text")
+	s.engine()
+	id := s.submitDiamond(`{"n": 1, "fail": true}`)
+	require.Equal(t, ExitTaskFailed, s.run("task", "wait", id).code)
+	s.sql(`select pgmq.send('orchestration_task_requests', '{"template": "no/such", "input": {}}')::text`)
+	operator := s.as("pawl_operator")
+	for _, command := range [][]string{
+		{"task", "list"}, {"task", "show", id}, {"task", "explain", id}, {"task", "history", id},
+		{"queue", "list"}, {"queue", "list", "--all"}, {"dead", "list"}, {"stuck"}, {"doctor"}, {"watch", "--once"},
+		{"template", "list"}, {"template", "show", "test/diamond"}, {"config", "show"},
+		{"queue", "pause", "test_queue", "--reason", "r"}, {"queue", "resume", "test_queue", "--reason", "r"},
+		{"queue", "configure", "test_queue", "--max-concurrency", "5", "--reason", "r"},
+		{"step", "complete", id, "right", "--result", "{}", "--reason", "r"}, {"task", "wait", id},
+	} {
+		o := operator.run(command...)
+		require.Equal(t, ExitOK, o.code, "pawl %v: %s%s", command, o.out, o.err)
+	}
+	operator.apply(strings.ReplaceAll(diamond, "name: diamond", "name: diamond_too"))
+	producer := s.as("pawl_producer", "pawl_operator")
+	producer.ok("submit", "test/diamond", "--input", `{"n": 2}`, "--wait")
+}
