@@ -10,7 +10,7 @@ type Counters struct {
 	Held int
 	// Retrying steps are in back-off.
 	Retrying int
-	// Waiting steps wait for a signal, a timer, a child or a held key.
+	// Waiting steps wait for a held key, or for a person.
 	Waiting int
 	// Failed steps ended in error.
 	Failed int

@@ -15,11 +15,11 @@ const (
 	StepInProgress StepState = "in_progress"
 	// StepWaitingForRetry is in back-off after a failed attempt.
 	StepWaitingForRetry StepState = "waiting_for_retry"
-	// StepWaiting waits for a signal, a timer, a child or a held key.
+	// StepWaiting waits for a held key, or for a person after a crash under an entity claim.
 	StepWaiting StepState = "waiting"
 	// StepComplete ended well. Only the operator's retry_from leaves it.
 	StepComplete StepState = "complete"
-	// StepSkipped was not run, on purpose.
+	// StepSkipped was not run, on purpose. Reserved: nothing skips steps yet.
 	StepSkipped StepState = "skipped"
 	// StepError failed and is not tried again.
 	StepError StepState = "error"

@@ -17,7 +17,7 @@ const (
 	TaskStepsInProcess TaskState = "steps_in_process"
 	// TaskWaitingForRetry has nothing active and a step in back-off.
 	TaskWaitingForRetry TaskState = "waiting_for_retry"
-	// TaskWaitingForDependencies has open steps that wait for a signal, a timer or a child.
+	// TaskWaitingForDependencies has open steps that wait for a held key, or for a person.
 	TaskWaitingForDependencies TaskState = "waiting_for_dependencies"
 	// TaskEvaluatingResults has no open step and is not final yet.
 	TaskEvaluatingResults TaskState = "evaluating_results"
