@@ -254,3 +254,14 @@ func TestWholeQueueIsLeftAlone(t *testing.T) {
 	require.Zero(t, get[int](other, "select count(*)::int from pg_locks where pid = pg_backend_pid() and mode = any ($1)",
 		[]string{"ShareRowExclusiveLock", "AccessExclusiveLock", "ShareUpdateExclusiveLock"}))
 }
+
+func TestDroppedQueueIsMadeAnewOnceByMany(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("gone/one", nil, step("a"))
+	k.Exec("select pgmq.drop_queue('work_queue')")
+	require.Contains(t, together[bool](k, 8, "select pawl.install_queue('work_queue')"), true)
+	require.False(t, get[bool](k, "select pawl.install_queue('work_queue')"))
+	task := k.Submit("gone/one")
+	require.Equal(t, []string{"a"}, k.work("work_queue"))
+	require.Equal(t, "complete", k.State(task))
+}
