@@ -193,3 +193,28 @@ func TestReconcilerAndResultInBothOrders(t *testing.T) {
 	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed"))
 	k.sound()
 }
+
+// The key of a task that ended long ago goes with the sweep, or comes back with the retry; a task without its key is neither.
+func TestRetryAndTheSweepOfItsKeyInBothOrders(t *testing.T) {
+	const retry, sweep = "select pawl.retry_task($1, null, 'ann', 'r')", "select pawl.sweep_identities(100, '', '') where $1::uuid is not null"
+	for name, first := range map[string]string{"sweep first": sweep, "retry first": retry} {
+		t.Run(name, func(t *testing.T) {
+			k := newCommittingKit(t)
+			k.Template("order/one", nil, step("a"))
+			task := k.Submit("order/one", object{"key": "k1"})
+			k.fail("work_queue", k.ClaimOne("work_queue"))
+			k.Exec("update pawl.task_identities set expires_at = clock_timestamp() - interval '1 s'")
+			if first == sweep {
+				require.NoError(t, k.pair(sweep, retry, task))
+			} else {
+				one, two := k.begin(), k.begin()
+				one.Exec(retry, task)
+				two.Exec(sweep, task) // passes the identity that the retry holds
+				one.commit()
+				two.commit()
+			}
+			require.Equal(t, task, get[uuid.UUID](k, "select task_id from pawl.task_identities where key = 'k1' and status = 'running' and expires_at is null"))
+			k.sound()
+		})
+	}
+}

@@ -15,15 +15,16 @@ begin
     perform pawl.refuse_command(format('task %s is %s and stays so', task.task_id, task.state), 'Submit a new task instead.');
   end if;
   if task.key is not null then
-    insert into pawl.task_identities (scope, key, task_id, status, fingerprint, epoch)
+    -- One statement: a sweep may delete an identity that is only looked at.
+    insert into pawl.task_identities as i (scope, key, task_id, status, fingerprint, epoch)
     values (task.scope, task.key, task.task_id, 'running', pawl.fingerprint(task.input), coalesce(task.epoch, 1))
-    on conflict do nothing;
-    select i.task_id into holder from pawl.task_identities i where i.scope = task.scope and i.key = task.key for update;
+    on conflict (scope, key) do update set status = case when i.task_id = task.task_id then 'running' else i.status end,
+      expires_at = case when i.task_id <> task.task_id then i.expires_at end
+    returning i.task_id into holder;
     if holder <> task.task_id then
       raise exception 'task % may not be opened again: task % has its key by now', task.task_id, holder using errcode = 'PW022',
         hint = 'Look at the later task; this one is history.';
     end if;
-    update pawl.task_identities i set status = 'running', expires_at = null where i.scope = task.scope and i.key = task.key;
   end if;
   select * into p from pawl.templates x where x.template_id = task.template_id;
   if (select count(*) from pawl.steps s where s.task_id = task.task_id) < p.step_count then
