@@ -9,12 +9,14 @@ import (
 
 const (
 	dueAtOnce  = 500  // tasks that one firing moves
-	heldAtOnce = 1000 // held steps that one look at the gates releases
+	heldAtOnce = 1000 // held steps that one look at the gates releases, of all queues
 
 	// clockPace is the shortest time between two looks.
 	clockPace = 5 * time.Millisecond
 	// clockBusy is the wait when what is due is held by somebody else.
 	clockBusy = 50 * time.Millisecond
+	// gateTold is the shortest time between two warnings of gates that raise.
+	gateTold = time.Minute
 )
 
 // clockwork is the step-enqueuer's: it fires what is due and works the gates, then sleeps until the next due time, at most
@@ -22,6 +24,7 @@ const (
 type clockwork struct {
 	*environment
 	last time.Time
+	told time.Time // of a gate that raises: each look meets it again
 }
 
 func (c *clockwork) run(ctx context.Context) (time.Duration, error) {
@@ -43,6 +46,11 @@ func (c *clockwork) run(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	c.config.Metrics.Released.Add(float64(opened.Released))
+	if opened.Raised.SQLState != "" && time.Since(c.told) > gateTold {
+		c.told = time.Now()
+		c.log().Warn("a gate raised and stays closed, the others go on: pawl.release_held says why when called by hand",
+			"queue", opened.Raised.Queue, "sqlstate", opened.Raised.SQLState)
+	}
 	if rang.More {
 		return 0, nil
 	}

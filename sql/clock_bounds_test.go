@@ -202,4 +202,3 @@ func TestTheClockRaisesWhatIsNoTasksFault(t *testing.T) {
 		})
 	}
 }
-

@@ -15,7 +15,7 @@ type Rang struct {
 	Next   time.Duration // until the next one is due, by the database's clock; negative: none is
 }
 
-// Raised is what one task or queue raised while others went on. Its message may hold what users wrote.
+// Raised is what one task or queue raised while the others went on. Its message is left out: it may hold what users wrote.
 type Raised struct {
 	TaskID   string `json:"task_id"`
 	Queue    string `json:"queue"`
@@ -40,6 +40,7 @@ func FireDue(ctx context.Context, db DB, quantity int, processor string) (Rang, 
 // Opened is what one look at the gates did.
 type Opened struct {
 	Released int           // held steps that were let through
+	Raised   Raised        // by one gate, which stayed as it was
 	Next     time.Duration // until a gate may let the next one through; negative: no gate waits for a time
 }
 
@@ -48,8 +49,8 @@ func ReleaseHeld(ctx context.Context, db DB, quantity int, processor string) (Op
 	var o Opened
 	var nextMS int64
 	err := db.QueryRow(ctx, `
-		select coalesce((d->>'released')::int, 0), coalesce((d->>'next_ms')::numeric::bigint, -1)
-		from pawl.release_held($1, $2) d`, quantity, processor).Scan(&o.Released, &nextMS)
+		select (d->>'released')::int, coalesce(nullif(d->'raised', 'null'), '{}'), coalesce((d->>'next_ms')::numeric::bigint, -1)
+		from pawl.release_held($1, $2) d`, quantity, processor).Scan(&o.Released, &o.Raised, &nextMS)
 	if err != nil {
 		return Opened{}, fmt.Errorf("releasing held steps: %w", err)
 	}
