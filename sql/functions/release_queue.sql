@@ -8,20 +8,23 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   at timestamptz := pawl.now();
   refs pawl.step_ref[];
-  ids uuid[];
   good pawl.step_ref[];
 begin
+  -- Locked before they count: a task that somebody holds, perhaps a transaction of the user's that stays open, does not
+  -- take the only slot from those behind it.
   refs := array(select (h.task_id, h.step, h.index)::pawl.step_ref from pawl.held_steps h
+    cross join lateral (select x.task_id from pawl.tasks x where x.task_id = h.task_id for no key update skip locked) t
     where h.queue = q.queue and h.released_at is null order by (h.attempt > 1), h.held_at limit quantity);
-  ids := array(select t.task_id from pawl.tasks t where t.task_id = any (array(select distinct r.task_id from unnest(refs) r))
-    order by t.task_id for no key update skip locked);
+  if cardinality(refs) = 0 then
+    delete from pawl.held_steps h where h.queue = q.queue and h.released_at is null
+      and not exists (select from pawl.tasks t where t.task_id = h.task_id);
+    return 0;
+  end if;
   good := array(select (s.task_id, s.step, s.index)::pawl.step_ref from unnest(refs) r
     join pawl.steps s on s.task_id = r.task_id and s.step = r.step and s.index = r.index and s.state = 'pending' and s.needs_open = 0
-    join pawl.tasks t on t.task_id = r.task_id and not pawl.is_final(t.state)
-    where r.task_id = any (ids));
+    join pawl.tasks t on t.task_id = r.task_id and not pawl.is_final(t.state));
   delete from pawl.held_steps h using unnest(refs) r
   where h.task_id = r.task_id and h.step = r.step and h.index = r.index and h.released_at is null
-    and (r.task_id = any (ids) or not exists (select from pawl.tasks t where t.task_id = r.task_id))
     and (q.max_concurrency is null or not exists (select from unnest(good) g
       where g.task_id = r.task_id and g.step = r.step and g.index = r.index));
   if cardinality(good) = 0 then
