@@ -76,6 +76,32 @@ func TestPanicsAreFailuresAndTheWorkerLivesOn(t *testing.T) {
 	}
 }
 
+// told is an error whose text needs what it points to.
+type told struct{ text string }
+
+func (t *told) Error() string { return t.text }
+
+func TestAnErrorThatPanicsWhenAskedIsAFailure(t *testing.T) {
+	k := newKit(t)
+	k.queue("nil_queue")
+	w := k.worker(worker.Config{}, "nil_queue")
+	failures := map[string]error{
+		"plain": (*told)(nil), "marked": worker.Permanent((*told)(nil)), "typed": (*worker.Error)(nil),
+		"wrapped": worker.Error{Type: "told", Err: (*told)(nil)},
+	}
+	for name, err := range failures {
+		worker.Handle(w, name, func(context.Context, worker.Step[any]) (any, error) { return nil, err })
+	}
+	worker.Handle(w, "works", func(context.Context, worker.Step[any]) (any, error) { return 1, nil })
+	k.start(w)
+	for name := range failures {
+		r := k.await(k.submit(name, "nil_queue", nil)[0], "waiting_for_retry")
+		require.Equal(t, "panic", r.Error.Type, name)
+		require.Contains(t, r.Error.Message, "reading the handler's error of type", name)
+	}
+	k.await(k.submit("works", "nil_queue", nil)[0], "complete")
+}
+
 func TestResultsThatCannotBeStoredFailForGood(t *testing.T) {
 	k := newKit(t)
 	ones := make([]int, 400_000)

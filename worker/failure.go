@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -16,9 +17,16 @@ const (
 )
 
 // failure makes of a handler's error what is reported. cause is why the handler's context has ended, nil when it has not.
-func failure(err, cause error) (messaging.ResultStatus, *messaging.StepError) {
-	status := messaging.Failed
-	e := &messaging.StepError{Type: errorType(err, cause), Message: clean(err.Error(), maxErrorText), Retryable: true}
+func failure(err, cause error) (status messaging.ResultStatus, e *messaging.StepError) {
+	// An error's methods are the handler's code too; those of a nil pointer panic. Nobody else would recover here.
+	defer func() {
+		if value := recover(); value != nil {
+			status, e = messaging.Failed, &messaging.StepError{Type: typePanic, Retryable: true,
+				Message: clean(fmt.Sprintf("reading the handler's error of type %T: %v", err, value), maxErrorText)}
+		}
+	}()
+	status = messaging.Failed
+	e = &messaging.StepError{Type: errorType(err, cause), Message: clean(err.Error(), maxErrorText), Retryable: true}
 	walk(err, func(err error) bool {
 		if v, ok := err.(*verdict); ok { //nolint:errorlint // the walk unwraps
 			e.Retryable = e.Retryable && !v.permanent && !v.rejected
