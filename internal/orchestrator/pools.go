@@ -70,15 +70,15 @@ func name(config *pgx.ConnConfig) {
 	}
 }
 
-// connectListener opens the listener's own connection.
+// connectListener opens the listener's own connection. Its URL may be that of the pools: what it says of pools stays here.
 func connectListener(url string) func(ctx context.Context) (*pgx.Conn, error) {
 	return func(ctx context.Context) (*pgx.Conn, error) {
-		config, err := pgx.ParseConfig(url)
+		config, err := pgxpool.ParseConfig(url)
 		if err != nil {
 			return nil, fmt.Errorf("reading the listener's URL: %w", err)
 		}
-		name(config)
-		return pgx.ConnectConfig(ctx, config)
+		name(config.ConnConfig)
+		return pgx.ConnectConfig(ctx, config.ConnConfig)
 	}
 }
 
