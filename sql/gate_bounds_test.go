@@ -130,7 +130,10 @@ func TestAHeldTaskDoesNotStopItsQueue(t *testing.T) {
 			tasks := k.many(3)
 			holder := k.begin()
 			holder.Exec("select from pawl.tasks where task_id = $1 for no key update", tasks[0])
-			released, _ := k.look(1)
+			gate := k.begin()
+			gate.Exec("set local lock_timeout = '10s'") // it waits for nobody
+			released, _ := gate.look(1)
+			gate.commit()
 			require.Equal(t, 1, released)
 			require.Equal(t, tasks[1], k.ClaimOne("gated_queue").Task)
 			holder.commit()
