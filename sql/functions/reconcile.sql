@@ -1,15 +1,17 @@
 -- does: one page of the search for open work that nobody will move. Goes over the tasks by key, all instances sharing one
---   place (page open ones, at most 20 times as many in all); at the end of a pass it looks through the step queues and step
---   keys, and begins again. An attempt without its message is ended as a crash, in a later pass, unless its result was on the
---   way (reconcile_attempts); a task that does not follow from its steps is settled (reconcile_tasks). Returns {busy} when
---   another instance is at it, else {looked_at, noted, repaired: {engine, foreign}, ended, absorbed, stuck, wrapped}: engine
---   means a defect of Pawl, foreign a worker that lost a message.
+--   place (reconciler_page); at the end of a pass it looks through the step queues and step keys, and begins again. An
+--   attempt without its message is ended as a crash, in a later pass, unless its result was on the way (reconcile_attempts); a
+--   task that does not follow from its steps is settled (reconcile_tasks). What one call does is bounded, or it would be rolled
+--   back at its timeout and begin the same page for ever. Returns {busy} when another instance is at it, else {looked_at, noted,
+--   repaired: {engine, foreign}, ended, absorbed, stuck, wrapped}: engine means a defect of Pawl, foreign a worker that lost a
+--   message.
 -- called by: every orchestrator, a page per tick. grace: how long a step or task must have been idle.
 -- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps.
 -- raises: nothing of its own.
 create or replace function pawl.reconcile(processor text default null, page int default 1000, grace interval default '1 minute')
 returns jsonb language plpgsql set jit = off as $$
 declare
+  at timestamptz := pawl.now();
   place pawl.reconciler;
   open uuid[];
   last uuid;
@@ -25,15 +27,14 @@ begin
   end if;
   perform set_config('pawl.processor', coalesce(processor, ''), true);
   select * into place from pawl.reconciler;
-  -- Stops as soon as the page is full: where most tasks are open, it is soon.
-  open := array(select p.task_id from (select t.task_id, t.finalized_at from pawl.tasks t where t.task_id > place.after_task
-    order by t.task_id limit page * 20) p where p.finalized_at is null order by p.task_id limit page);
-  last := case when cardinality(open) = page then open[page] else (select t.task_id from pawl.tasks t
-    where t.task_id > place.after_task order by t.task_id offset page * 20 - 1 limit 1) end;
+  select p.open, p.last into open, last from pawl.reconciler_page(place.after_task, page) p;
   wrapped := last is null;
 
   delete from pawl.reconciler_notes n where n.task_id > place.after_task and (wrapped or n.task_id <= last)
     and not n.task_id = any (open);
+  update pawl.stuck_reports r set status = 'resolved', ended_at = at
+  where r.task_id > place.after_task and (wrapped or r.task_id <= last) and r.ended_at is null
+    and not exists (select from pawl.tasks t where t.task_id = r.task_id and t.state::text = r.state and t.state_since = r.state_since);
   if cardinality(open) > 0 or wrapped then
     select a.noted, a.repaired into noted, lost from pawl.reconcile_attempts(open, place.pass, grace) a;
     engine := pawl.reconcile_tasks(open, grace);

@@ -1,5 +1,6 @@
 -- does: notes attempts without a message, and ends as a crash those that an earlier pass has noted, that are unchanged, and
---   whose result cannot be on its way: no message at or below the noted id is left in the results queue, visible or not.
+--   whose result cannot be on its way: no message at or below the noted id is left in the results queue, visible or not. Looks
+--   through the queues whose turn it is (queues_in_turn), and ends at most 2,000 attempts; the rest is left to later passes.
 -- called by: reconcile.
 -- locks: tasks, skip locked, then their steps.
 -- raises: nothing of its own.
@@ -11,14 +12,18 @@ declare
   this_pass bigint := pass;
   issued bigint := coalesce(pg_sequence_last_value(pg_get_serial_sequence('pgmq.q_orchestration_step_results', 'msg_id')::regclass), 0);
   oldest bigint := (select min(q.msg_id) from pgmq.q_orchestration_step_results q);
+  queues text[] := pawl.queues_in_turn(array(
+    select distinct s.queue from pawl.steps s where s.task_id = any (tasks) and s.state in ('enqueued', 'in_progress')));
   due pawl.reconciler_notes[];
   free uuid[];
   results pawl.step_result[];
 begin
-  with lost as materialized (select * from pawl.lost_attempts(tasks, grace)),
+  with lost as materialized (select * from pawl.lost_attempts(tasks, queues, grace)),
   gone as (
     delete from pawl.reconciler_notes n where n.task_id = any (tasks) and not exists (select from lost l
-      where l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision)),
+      where l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision)
+      and not exists (select from pawl.steps s where s.task_id = n.task_id and s.step = n.step and s.index = n.index
+        and s.attempt = n.attempt and s.revision = n.revision and s.queue <> all (queues))),
   fresh as (
     insert into pawl.reconciler_notes (task_id, step, index, attempt, revision, results_msg_id, pass, noted_at)
     select l.task_id, l.step, l.index, l.attempt, l.revision, issued, this_pass, at from lost l
@@ -26,12 +31,12 @@ begin
       where n.task_id = l.task_id and n.step = l.step and n.index = l.index and n.attempt = l.attempt and n.revision = l.revision)
     on conflict do nothing
     returning 1)
-  select (select count(*) from fresh), (select array_agg(n) from pawl.reconciler_notes n join lost l
+  select (select count(*) from fresh), array(select n from pawl.reconciler_notes n join lost l
     on l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision
-    where n.pass < this_pass and (oldest is null or oldest > n.results_msg_id))
+    where n.pass < this_pass and (oldest is null or oldest > n.results_msg_id) limit 2000)
   into noted, due;
   repaired := 0;
-  if due is null then
+  if cardinality(due) = 0 then
     return;
   end if;
   free := array(select t.task_id from pawl.tasks t where t.task_id = any (array(select d.task_id from unnest(due) d))

@@ -1,22 +1,19 @@
 -- does: what no claim does on queues that only PGMQ workers read: ends attempts whose message was delivered max_deliveries
---   times and is visible again, and absorbs messages of attempts that have ended. Up to 1,000 messages of each queue with at
---   most 100,000; a queue whose table is gone has none.
+--   times and is visible again, and absorbs messages of attempts that have ended. Up to 1,000 messages of a queue, and 2,000 in
+--   all, of the queues whose turn it is (queues_in_turn).
 -- called by: reconcile, once a pass.
 -- locks: messages, skip locked.
 -- raises: nothing.
 create or replace function pawl.reconcile_queues(grace interval) returns jsonb language plpgsql as $$
 declare
   name text;
-  depth int;
   one record;
   s pawl.steps;
   ended int := 0;
   absorbed int := 0;
 begin
-  for name in select q.queue from pawl.queues q where not q.engine order by 1 loop
-    continue when to_regclass(format('pgmq.%I', 'q_' || name)) is null;
-    execute format('select count(*) from (select from pgmq.%I limit 100001) m', 'q_' || name) into depth;
-    continue when depth = 0 or depth > 100000;
+  foreach name in array pawl.queues_in_turn(array(select q.queue from pawl.queues q where not q.engine)) loop
+    exit when ended + absorbed >= 2000;
     for one in execute format($q$
       select m.msg_id, m.read_ct, x.task_id, m.message->>'step' as step, coalesce(m.message->>'index', '0')::int as index,
         (m.message->>'attempt')::int as attempt, s.task_id is not null as current
@@ -30,7 +27,7 @@ begin
         and case when s.task_id is null then m.enqueued_at < clock_timestamp() - $1
           else m.read_ct >= coalesce((m.headers->>'max_deliveries')::int, 10) end
         and not exists (select from pawl.entity_claims c where c.task_id = x.task_id and c.step = m.message->>'step')
-      order by m.msg_id limit 1000 for update of m skip locked $q$, 'q_' || name) using grace
+      order by m.msg_id limit least(1000, 2000 - $2) for update of m skip locked $q$, 'q_' || name) using grace, ended + absorbed
     loop
       execute format('delete from pgmq.%I m where m.msg_id = $1', 'q_' || name) using one.msg_id;
       if one.current then
