@@ -146,13 +146,13 @@ func TestKeyOfAStepEndsWithItsWindow(t *testing.T) {
 		step("fetch", object{"key": "${input.url}", "handler": "do.fetch"}))
 	k.Submit("shop/brief", object{"input": object{"url": "u"}})
 	k.work("work_queue")
-	require.Zero(t, get[int](k, "select pawl.sweep_step_keys()"))
+	require.Zero(t, get[int](k, "select deleted from pawl.sweep_step_identities(500, '', '')"))
 	k.Later(2 * time.Minute)
 	second := k.Submit("shop/brief", object{"input": object{"url": "u"}})
 	require.Equal(t, "enqueued", k.steps(second)["fetch"])
 	k.work("work_queue")
 	k.Later(5 * time.Minute)
-	require.Equal(t, 1, get[int](k, "select pawl.sweep_step_keys()"))
+	require.Equal(t, 1, get[int](k, "select deleted from pawl.sweep_step_identities(500, '', '')"))
 }
 
 func TestStepWithoutAValueForItsKeyFails(t *testing.T) {

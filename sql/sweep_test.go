@@ -204,7 +204,7 @@ func TestStepKeyThatIsTakenOverWhileASweepLooksStays(t *testing.T) {
 	closer, sweeper := k.begin(), k.begin()
 	closer.Exec("select pg_advisory_xact_lock(77)")
 	pid := sweeper.pid()
-	swept := sweeper.start("select pawl.sweep_step_keys()")
+	swept := sweeper.start("select pawl.sweep_step_identities(500, '', '')")
 	k.untilWaiting(pid)
 	task := closer.Submit("shop/render", object{"input": object{"url": "u1"}})
 	closer.commit()
