@@ -16,7 +16,7 @@ begin
     begin
       perform pgmq.send(reply_queue, jsonb_build_object('v', 1) || body);
     exception when others then
-      if pawl.is_infrastructure_error(sqlstate) and sqlstate not in ('42883', '42P01') then
+      if pawl.concerns_all(sqlstate) then
         raise;
       end if;
       problem := left(format('reply refused: %s (%s)', sqlerrm, sqlstate), 500);

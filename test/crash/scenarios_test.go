@@ -347,6 +347,15 @@ func clock() []Scenario {
 			k.Later(time.Hour)
 			return tick
 		}},
+		{"start tasks of which one raises", func(k *kit.Kit) Call {
+			k.Template("t/closed", nil, kit.Step("a", object{"queue": "closed_queue"}))
+			k.Exec("alter table pgmq.q_closed_queue drop constraint if exists closed, add constraint closed check (message is null)")
+			for _, template := range []string{"t/closed", "t/retry", "t/diamond"} {
+				k.Submit(template, object{"run_at": time.Now().Add(30 * time.Minute).Format(time.RFC3339)})
+			}
+			k.Later(time.Hour)
+			return tick
+		}},
 		{"retry what waited", func(k *kit.Kit) Call {
 			k.Submit("t/retry")
 			k.Report(kit.Queue, k.ClaimOne(kit.Queue), kit.Failed(true, 0))
