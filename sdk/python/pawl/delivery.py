@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from datetime import timedelta
 from typing import Any
 
 from .codec import clean
@@ -113,15 +114,35 @@ class Outcome:
 
 
 def failure(problem: BaseException, cause: Interrupted | None) -> tuple[str, dict[str, Any]]:
-    """Status and error to report for an exception. cause is why the work was no longer wanted, None when it was."""
+    """Status and error to report for an exception. cause is why the work was no longer wanted, None when it was.
+
+    It raises nothing: what cannot be reported would keep its slot and its lease for ever.
+    """
+    try:
+        return _described(problem, cause)
+    except Exception:  # a handler's own exception class may fail at each question
+        text = clean(f"the handler raised {type(problem).__name__}, which cannot be described", MAX_ERROR_TEXT)
+        error = {"type": "error", "message": text, "retryable": not isinstance(problem, (Permanent, Rejected))}
+        return "rejected" if isinstance(problem, Rejected) else "failed", error
+
+
+def _described(problem: BaseException, cause: Interrupted | None) -> tuple[str, dict[str, Any]]:
     retryable, after, status = True, 0.0, "failed"
     if isinstance(problem, Failed):
-        retryable, after = problem.retryable, problem.after
+        retryable, after = bool(problem.retryable), _seconds(problem.after)
         status = "rejected" if problem.rejected else "failed"
     error: dict[str, Any] = {"type": _type_of(problem, cause), "message": clean(_text(problem, cause), MAX_ERROR_TEXT), "retryable": retryable}
     if retryable and 0 < after < 1e9:
         error["retry_after"] = after
     return status, error
+
+
+def _seconds(after: Any) -> float:
+    """A pause as a class or its maker gave it; 0 for what is none."""
+    try:
+        return after.total_seconds() if isinstance(after, timedelta) else float(after or 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 def _text(problem: BaseException, cause: Interrupted | None) -> str:
@@ -138,10 +159,16 @@ _SILENT = (Failed, Permanent, Rejected, RetryAfter)
 
 
 def _type_of(problem: BaseException, cause: Interrupted | None) -> str:
-    if isinstance(problem, Failed) and problem.type:
-        return clean(str(problem.type), MAX_ERROR_TYPE)
-    if type(problem) in _SILENT:  # says nothing itself: what it was raised from may
-        return "error" if problem.__cause__ is None else _type_of(problem.__cause__, cause)
+    seen: set[int] = set()  # of a chain that leads back to itself, nothing is learned the second time
+    while True:
+        if isinstance(problem, Failed) and problem.type:
+            return clean(str(problem.type), MAX_ERROR_TYPE)
+        if type(problem) not in _SILENT:
+            break
+        seen.add(id(problem))  # says nothing itself: what it was raised from may
+        if problem.__cause__ is None or id(problem.__cause__) in seen:
+            return "error"
+        problem = problem.__cause__
     if isinstance(cause, Cancelled):
         return "cancelled"
     if isinstance(cause, TimedOut) and isinstance(problem, (Interrupted, TimeoutError, asyncio.CancelledError)):

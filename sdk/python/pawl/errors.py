@@ -28,11 +28,14 @@ class Failed(PawlError):
 
     retryable = True
     rejected = False
-    after = 0.0  # seconds
+    # Of the class, so that a subclass whose __init__ does not call this one has them, too.
+    type: str = ""
+    after: float | timedelta | None = None  # a pause before the next attempt, seconds
 
     def __init__(self, message: str = "", *, type: str = "") -> None:  # noqa: A002
         super().__init__(message)
-        self.type = type
+        if type:
+            self.type = type
 
 
 class Permanent(Failed):
