@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -12,6 +11,7 @@ from uuid import UUID
 
 import psycopg
 
+from .codec import parse
 from .database import Database, Guard, connector, explain, find_url
 from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, KeyRequired, RequestError, ResultExpired, UnknownTask, WaitTimeout
 from .lane import LOOK_AGAIN
@@ -220,14 +220,14 @@ class Client:
             if (problem.sqlstate or "").startswith("PW"):
                 raise ClientError(explain(problem)) from None
             raise
-        return json.loads(answer[0][0])["outcome"]
+        return parse(answer[0][0])["outcome"]
 
     def _look(self, task_id: UUID) -> Task | None:
         rows = self._rows(_TASK, (task_id,))
         if not rows:
             return None
         *head, given, result, error, requested_at, finalized_at = rows[0]
-        given, result, error = (None if text is None else json.loads(text) for text in (given, result, error))
+        given, result, error = (None if text is None else parse(text) for text in (given, result, error))
         return Task(*head, given, result, error, requested_at, finalized_at)
 
     def _decide(self, request: Submitted | UUID | str) -> UUID | None:
@@ -246,7 +246,7 @@ class Client:
         if absorbed:
             details = {"error": absorbed, "key": key, "existing_execution_id": str(holder), "status": status}
             if absorbed == "TaskAlreadyCompleted":
-                details |= {"completed_at": completed_at, "result": None if result is None else json.loads(result)}
+                details |= {"completed_at": completed_at, "result": None if result is None else parse(result)}
             raise REFUSALS.get(absorbed, RequestError)(f"{absorbed}: task {holder} holds the key or id, and is {status}", details)
         return request_id if exists else None
 

@@ -48,6 +48,25 @@ def encode(value: Any) -> str:
     return text
 
 
+def parse(text: str) -> Any:
+    """The value of a JSON text of the database, whose numbers may have more digits than int() takes."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(text, parse_int=_integer)
+
+
+_CHUNK = 600  # digits that int() takes whatever its limit is set to
+
+
+def _integer(digits: str) -> int:
+    negative, digits, value = digits.startswith("-"), digits.lstrip("-"), 0
+    for at in range(0, len(digits), _CHUNK):
+        chunk = digits[at : at + _CHUNK]
+        value = value * 10 ** len(chunk) + int(chunk)
+    return -value if negative else value
+
+
 def _check(value: Any, depth: int) -> None:
     if isinstance(value, str):
         if "\x00" in value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
@@ -14,6 +13,7 @@ from typing import Any, Callable
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from .codec import parse
 from .errors import ConfigError
 
 CALL_TIMEOUT = 10.0  # seconds of one call, a third of the default lease: a connection that has silently died is noticed in time
@@ -120,7 +120,7 @@ class Database:
     def call(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> Any:
         """Runs a statement that gives one row with one JSON text, and returns what it says."""
         rows = self.rows(sql, arguments, timeout)
-        return json.loads(rows[0][0])
+        return parse(rows[0][0])
 
     def rows(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows."""

@@ -103,7 +103,12 @@ class Threads:
             self._jobs.append((handler, delivery, done))
             if len(self._jobs) > self._idle and self._count < self._most:
                 self._count += 1
-                threading.Thread(target=self._work, name=f"pawl-handler-{self._count}", daemon=True).start()
+                try:
+                    threading.Thread(target=self._work, name=f"pawl-handler-{self._count}", daemon=True).start()
+                except BaseException:
+                    self._count -= 1
+                    self._jobs.pop()
+                    raise
             else:
                 self._changed.notify()
 

@@ -49,6 +49,7 @@ class Lane:
         self.linger_from = 0.0  # when the first of them returned, or the last call did
         self.stopping = False  # no more claims
         self.quitting = False  # wind up
+        self.crashed = False  # nobody reports any more
         self.woken = False
         self.retry_at, self.backoff = 0.0, 0.0  # no call before this: the last one failed
         # The thread's own.
@@ -72,12 +73,25 @@ class Lane:
             delivery.ended = True
             if delivery.superseded:
                 pass  # the same message came to this worker again: one report for it, the later one
+            elif self.crashed:
+                pass  # its lease runs out, and somebody else has it then
             elif not outcome.give_back:  # else it stays held, and winding up releases it
                 if not self.ended:
                     self.linger_from = time.monotonic()
                 self.ended.append(outcome)
             if len(self.ended) in (1, MAX_REPORTS) or self.running == 0:
                 self.changed.notify()
+
+    def _crash(self) -> None:
+        """Lets go of everything, so that no lease is extended for a queue that nobody reports on."""
+        with self.changed:
+            self.crashed = self.stopping = True
+            left = list(self.held.values())
+            self.held.clear()
+            self.ended.clear()
+        for delivery in left:
+            delivery.cancel(LeaseLost())
+        self.worker.crashed(self.queue)
 
     def _log_failure(self, outcome: Outcome, problem: BaseException | None) -> None:
         body, error = outcome.delivery.body, outcome.error or {}
@@ -103,7 +117,7 @@ class Lane:
             self._wind_up()
         except Exception:
             self.log.exception("queue %s: the worker has a bug, it works on this queue no longer", self.queue)
-            self.worker.crashed()
+            self._crash()
         finally:
             self.database.close()
 
@@ -230,6 +244,7 @@ class Lane:
         """Starts the handlers of what was claimed. asked is when the claim was sent: the leases began after it."""
         back: list[Delivery] = []
         foreign: list[Delivery] = []
+        unstarted: list[Delivery] = []
         for body in claimed:
             delivery = Delivery(body, self.queue, self.worker.name)
             handler = self.worker.handlers.get(body["handler"])
@@ -253,9 +268,19 @@ class Lane:
             if before:
                 before.cancel(LeaseLost())
             if handler is not None and not self.stopping and self.held.get(delivery.msg_id) is delivery:
-                self.worker.start_handler(handler, delivery, self.end)
+                try:
+                    self.worker.start_handler(handler, delivery, self.end)
+                except Exception as problem:  # no more threads
+                    self.log.warning("queue %s: starting handler %s failed, the step is put back: %s", self.queue, handler.name, explain(problem))
+                    with self.changed:
+                        self.running -= 1
+                        delivery.ended = True
+                        del self.held[delivery.msg_id]
+                    unstarted.append(delivery)
         self._give_back(back)
-        self._put_back(foreign)
+        for delivery in foreign:
+            self._note_unknown(delivery.body["handler"])
+        self._put_back(foreign + unstarted)
 
     def _unknown_handler(self, delivery: Delivery) -> Outcome:
         outcome = Outcome(delivery, None, None)
@@ -274,14 +299,15 @@ class Lane:
         except (psycopg.Error, OSError) as problem:
             self.log.warning("giving %s steps back failed, they come back when their leases end: %s", len(back), explain(problem))
 
-    def _put_back(self, foreign: list[Delivery]) -> None:
-        """Leaves steps without a handler here to other workers, each time for longer."""
-        for delivery in foreign:
-            name = delivery.body["handler"]
-            if name not in self._unknown:
-                self._unknown.add(name)
-                self.log.warning("queue %s: this worker has no handler %r, the step is left to other workers; it has %s; give handlers of different workers different queues",
-                    self.queue, name, ", ".join(sorted(self.worker.handlers)))  # fmt: skip
+    def _note_unknown(self, name: str) -> None:
+        if name not in self._unknown:
+            self._unknown.add(name)
+            self.log.warning("queue %s: this worker has no handler %r, the step is left to other workers; it has %s; give handlers of different workers different queues",
+                self.queue, name, ", ".join(sorted(self.worker.handlers)))  # fmt: skip
+
+    def _put_back(self, deliveries: list[Delivery]) -> None:
+        """Leaves steps that cannot run here now to other workers, each time for longer."""
+        for delivery in deliveries:
             try:
                 self.database.call("select pawl.extend_leases(%s, %s::text::jsonb, %s, %s)::text",
                     (self.queue, json.dumps([delivery.fence]), 1000 * delivery.read_ct, self.worker.name))  # fmt: skip

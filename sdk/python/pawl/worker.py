@@ -16,7 +16,7 @@ import psycopg
 from .beat import Beat
 from .database import Database, Guard, connector, explain, find_url
 from .delivery import Delivery
-from .errors import ConfigError, Stopping
+from .errors import ConfigError, PawlError, Stopping
 from .handlers import Done, Handler, Loop, Threads
 from .lane import Lane
 from .listen import Listener
@@ -85,6 +85,7 @@ class Worker:
         self._once = threading.Lock()
         self._started = self._stop_began = False  # guarded by _once
         self._guard = Guard()
+        self._crashed: list[str] = []  # queues
         self._lanes: list[Lane] = []
         self._listener: Listener | None = None
         self._threads: Threads | None = None
@@ -111,7 +112,10 @@ class Worker:
         return register
 
     def run(self) -> None:
-        """Works until SIGTERM, SIGINT or stop(), then stops gracefully. A second signal ends the grace period."""
+        """Works until SIGTERM, SIGINT or stop(), then stops gracefully. A second signal ends the grace period.
+
+        Raises what start raises, and PawlError when a queue had to be given up: start the process anew then.
+        """
         former: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,6 +125,8 @@ class Worker:
             while not self._asked_to_stop.wait(1.0):  # with a timeout: signals reach only a thread that runs
                 pass
             self.stop()
+            if self._crashed:
+                raise PawlError(f"the worker has met a bug on queue {', '.join(self._crashed)}, and has stopped; its log says more")
         finally:
             for number, what in former.items():
                 signal.signal(number, what)
@@ -245,8 +251,9 @@ class Worker:
                 return
             time.sleep(0.005)
 
-    def crashed(self) -> None:
+    def crashed(self, queue: str) -> None:
         """A lane has met a bug: the process should end and be started anew."""
+        self._crashed.append(queue)
         self._asked_to_stop.set()
 
     def idle(self) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import unittest
 from datetime import timedelta
+from unittest import mock
 
 import pawl
 from pawl.delivery import Delivery, Outcome
@@ -64,6 +66,67 @@ class FailureTest(Case):
                 self.assertEqual((step["attempt"], step["error"]["type"]), (attempts, error_type))
         self.assertEqual(self.run_one("echo", 1).result, 1)
         self.until(lambda: not worker._lanes[0].held, "nothing is held")
+
+    def test_numbers_of_any_length_are_read(self) -> None:
+        worker = self.worker()
+        worker.handler("digits")(lambda value, step: [value == 10**5000, step.input == 10**5000])
+        sent = self.enqueue("digits", 1)
+        self.until(lambda: self.step_of(sent), "there is a step")
+        self.db.execute(f"update pgmq.q_{self.queue} set message = jsonb_set(message, '{{input}}', '1e5000')")
+        self.start(worker)
+        self.assertEqual(self.client.wait(sent, DEADLINE / 3).result, [True, True])
+
+    def test_a_step_whose_handler_cannot_be_started_comes_again(self) -> None:
+        worker, start, refused = self.worker(), threading.Thread.start, []
+
+        def exhausted(thread: threading.Thread) -> None:
+            if thread.name.startswith("pawl-handler") and not refused:
+                refused.append(thread)
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        worker.handler("delivery")(lambda step: step.delivery)
+        self.start(worker)
+        with mock.patch.object(threading.Thread, "start", exhausted):
+            self.assertEqual(self.run_one_soon("delivery"), 2)
+        lane = worker._lanes[0]
+        self.until(lambda: not lane.held and not lane.running, "nothing is held")
+
+    def run_one_soon(self, handler: str) -> object:
+        return self.client.wait(self.enqueue(handler), DEADLINE / 3).result
+
+    def test_a_crash_holds_no_step_and_is_told(self) -> None:
+        worker, running, causes = self.worker(), threading.Event(), []
+
+        @worker.handler("waits")
+        def waits(step: pawl.Step) -> None:
+            running.set()
+            step.cancelled.wait(DEADLINE / 3)
+            causes.append(step.cause)
+
+        raised: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                worker.run()
+            except pawl.PawlError as problem:
+                raised.append(problem)
+
+        running_worker = threading.Thread(target=run)
+        running_worker.start()
+        self.addCleanup(running_worker.join, DEADLINE)
+        self.addCleanup(worker.stop, 0)
+        self.enqueue("waits")
+        self.assertTrue(running.wait(DEADLINE))
+        lane = worker._lanes[0]
+        with mock.patch.object(lane, "_plan", side_effect=AssertionError("a bug")):
+            with lane.changed:
+                lane.changed.notify()
+            self.until(lambda: not lane.thread.is_alive(), "the lane has ended")
+        self.assertFalse(lane.held)
+        running_worker.join(DEADLINE)
+        self.assertIsInstance(causes[0], pawl.LeaseLost)
+        self.assertIn(self.queue, str(raised[0]))
 
 
 class OutcomeTest(unittest.TestCase):
