@@ -108,13 +108,14 @@ func Waiting(ctx context.Context, db DB) ([]string, error) {
 }
 
 // PutBack makes messages visible again only after a minute: for an instance that can work them, or for a time when this
-// one can. A message that somebody else holds by now is left alone.
+// one can. The read is taken from their count: waiting is no delivery. A message that somebody else holds by now is left
+// alone.
 func PutBack(ctx context.Context, db DB, messages []Message) error {
 	ids, counts := make([]int64, len(messages)), make([]int32, len(messages))
 	for i, m := range messages {
 		ids[i], counts[i] = m.ID, int32(m.ReadCount) //nolint:gosec // read_ct is an int in the database
 	}
-	_, err := db.Exec(ctx, `select from pawl_queues.touch_orchestration_task_requests($1, $2, 60000)`, ids, counts)
+	_, err := db.Exec(ctx, `select pawl.put_back_requests($1, $2)`, ids, counts)
 	if err != nil {
 		return fmt.Errorf("putting %d task requests back: %w", len(messages), err)
 	}

@@ -1,4 +1,5 @@
--- does: puts messages of a version newer than 1 back for a minute, for an instance that knows them. Returns the others.
+-- does: puts messages of a version newer than 1 back for a minute, for an instance that knows them, and takes the read from
+--   their count: nobody worked them. Returns the others.
 -- called by: apply_step_results, process_step_enqueues, finalize_tasks.
 -- locks: those messages, skip locked.
 -- raises: nothing.
@@ -7,7 +8,8 @@ declare
   newer bigint[];
 begin
   execute format($q$
-    with back as (update pgmq.%I q set vt = clock_timestamp() + interval '1 minute' where q.msg_id = any (array(
+    with back as (update pgmq.%I q set vt = clock_timestamp() + interval '1 minute', read_ct = greatest(q.read_ct - 1, 0)
+      where q.msg_id = any (array(
       select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) and jsonb_typeof(l.message) = 'object'
         and case jsonb_typeof(l.message->'v') when 'number' then (l.message->>'v')::numeric > 1 else false end for update skip locked))
     returning q.msg_id)
