@@ -20,6 +20,7 @@ func (l *lane) beat() {
 		case <-ticker.C:
 		}
 		l.giveBack(l.takeWaiting(time.Now().Add(-maxWait)))
+		l.reportApart(time.Now())
 		for length, due := range l.dueLeases(time.Now()) {
 			l.extend(due, length)
 		}

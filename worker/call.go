@@ -119,3 +119,22 @@ func isAboutData(err error) (code string, yes bool) {
 	}
 	return pgErr.Code, false
 }
+
+// isRefused says whether the database refused a call for what one of its reports asked of it, not for a state that the
+// database itself is in: then the others go through without that one. A report with an entity claim moves a row of the
+// user's, whose constraints and triggers may raise anything.
+func isRefused(err error) (code string, yes bool) {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return "", false
+	}
+	switch pgErr.Code {
+	case "25006", "3F000", "42501", "42883", "42P01", "55P03", "PW010":
+		return pgErr.Code, false
+	}
+	switch pgErr.Code[:2] {
+	case "08", "28", "40", "53", "57", "58":
+		return pgErr.Code, false
+	}
+	return pgErr.Code, true
+}

@@ -42,6 +42,7 @@ type delivery struct {
 	leaseFrom time.Time // when it was surely ours last
 	ended     bool      // the handler has returned
 	inTx      bool      // CompleteTx was called: the message may be locked or gone
+	apart     bool      // its outcome was set aside
 }
 
 func (d *delivery) lease() time.Duration { return time.Duration(d.LeaseMS) * time.Millisecond }
@@ -88,6 +89,11 @@ type outcome struct {
 	report   report
 	giveBack bool // instead of reporting: the worker stops, and the handler did not finish
 	presumed bool // to have ended with its transaction: the report counts only when that did not commit
+	replaced bool // a failure stands in for a result that the database refuses
+
+	// These are of an outcome that was set aside, and whoever holds it uses them.
+	tries   int       // that failed
+	retryAt time.Time // no try before this
 }
 
 func (o *outcome) size() int {

@@ -35,6 +35,7 @@ type lane struct {
 	quit    chan struct{}   // closed by Stop when the lane is to wind up
 	done    chan struct{}   // closed when converse has ended
 	beaten  chan struct{}   // closed when beat has ended
+	aside   sync.WaitGroup  // what beat has started
 
 	mu sync.Mutex
 	// These are guarded by mu.
@@ -43,6 +44,8 @@ type lane struct {
 	waiting    []*delivery         // claimed ahead, for the next free slots
 	ahead      ahead
 	ended      []*outcome // of handlers that returned, not reported yet
+	apart      []*outcome // of these, what is reported for itself (apart.go)
+	reporting  bool       // some of them, just now
 	linger     time.Duration
 	lingerFrom time.Time // when the first of them returned, or the last call did
 	stopping   bool      // no more claims

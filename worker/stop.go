@@ -63,6 +63,7 @@ func (w *Worker) windDown(ctx context.Context) {
 	w.die()
 	for _, l := range w.lanes {
 		<-l.beaten
+		l.aside.Wait()
 	}
 	if w.listener != nil {
 		w.listener.Stop()
@@ -112,13 +113,35 @@ func (l *lane) windUp() {
 	}
 	var back []*delivery
 	l.mu.Lock()
-	for _, d := range l.held {
-		back = append(back, d)
+	for id, d := range l.held {
+		if !d.apart {
+			back = append(back, d)
+			delete(l.held, id)
+		}
 	}
-	clear(l.held)
 	l.mu.Unlock()
 	if len(back) > 0 {
 		l.log.Info("stopping: giving unfinished steps back", "count", len(back))
 	}
 	l.giveBack(back)
+	l.awaitApart()
+}
+
+// awaitApart lets beat try what was set aside. Where that fails the lease ends: giving it back would run the handler again.
+func (l *lane) awaitApart() {
+	ticker := time.NewTicker(stopLook)
+	defer ticker.Stop()
+	for l.untried() && l.w.life.Err() == nil {
+		select {
+		case <-ticker.C:
+		case <-l.w.life.Done():
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.apart) > 0 {
+		l.log.Warn("stopping: some results could not be reported, their steps come back when their leases end", "count", len(l.apart))
+	}
+	l.apart = nil
+	clear(l.held)
 }

@@ -31,7 +31,7 @@ func (l *lane) talk(t turn) {
 	l.linger, l.lingerFrom = min(max(took/4, minLinger), maxLinger), time.Now()
 	l.mu.Unlock()
 	if err != nil {
-		if _, yes := isAboutData(err); yes && len(t.outcomes) > 0 {
+		if _, yes := isRefused(err); yes && len(t.outcomes) > 0 {
 			l.reportOneByOne(t.outcomes)
 			return
 		}
@@ -98,17 +98,17 @@ func (l *lane) recovered() {
 	l.backoff, l.retryAt = 0, time.Time{}
 }
 
-// reportOneByOne finds the report that the database refuses, and reports a failure in its place.
+// reportOneByOne finds the reports that the database refuses; the others go through.
 func (l *lane) reportOneByOne(outcomes []*outcome) {
 	for i, o := range outcomes {
 		answer, err := reportSteps(l.w.life, l.w.pool, l, []report{o.report})
-		if code, yes := isAboutData(err); yes {
-			l.log.Error("reporting step: the database refuses the result, a failure is reported in its place",
-				"task_id", o.delivery.TaskID, "step", o.delivery.Step, "handler", o.delivery.Handler, "sqlstate", code)
-			o.report.Status, o.report.Result = messaging.Failed, nil
-			o.report.Error = &messaging.StepError{Type: typeInvalidResult, Message: "the database refuses the result (SQLSTATE " + code +
-				"): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store"}
+		if code, yes := isAboutData(err); yes && !o.replaced {
+			l.replace(o, code)
 			answer, err = reportSteps(l.w.life, l.w.pool, l, []report{o.report})
+		}
+		if _, yes := isRefused(err); yes {
+			l.setAside(outcomes[i:i+1], err)
+			continue
 		}
 		if err != nil {
 			l.failed("report", outcomes[i:], err)
@@ -116,4 +116,13 @@ func (l *lane) reportOneByOne(outcomes []*outcome) {
 		}
 		l.settle(outcomes[i:i+1], answer)
 	}
+}
+
+// replace puts a failure in the place of a result that the database refuses for its content.
+func (l *lane) replace(o *outcome, code string) {
+	l.log.Error("reporting step: the database refuses the result, a failure is reported in its place",
+		"task_id", o.delivery.TaskID, "step", o.delivery.Step, "handler", o.delivery.Handler, "sqlstate", code)
+	o.replaced, o.report.Status, o.report.Result = true, messaging.Failed, nil
+	o.report.Error = &messaging.StepError{Type: typeInvalidResult, Message: "the database refuses the result (SQLSTATE " + code +
+		"): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store"}
 }

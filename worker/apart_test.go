@@ -1,0 +1,69 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/worker"
+)
+
+// payments makes a table of the user's whose rows the step pay of billing/pay claims, and whose trigger lets no row leave the
+// state that it is claimed in, with an SQLSTATE.
+func payments(k *kit, code string) (task uuid.UUID) {
+	k.Helper()
+	for _, sql := range []string{
+		`create table invoices (number text primary key, status text not null, version int not null default 1)`,
+		`insert into invoices values ('A-1', 'sent', 1)`,
+		fmt.Sprintf(`create function refuse() returns trigger language plpgsql as
+			$$ begin raise exception 'not this one' using errcode = '%s'; end $$`, code),
+		`create trigger refuse before update on invoices for each row when (old.status = 'paying') execute function refuse()`,
+		`select pawl.register_entity('invoice', '{"table": "invoices", "key": "number", "status": "status", "version": "version",
+			"module": "billing", "states": ["sent", "paying", "paid"], "claim_limit": "5 minutes"}', 'ann', 'payments are claimed')`,
+		`select pawl.beat_janitor('billing')`,
+		`select pawl.register_template('{"namespace": "billing", "name": "pay", "version": "1", "steps": [{"no": 0, "name": "run",
+			"handler": "pay", "queue": "pay_queue", "claim": {"default": {"entity": "invoice", "id": "${input.invoice}", "from": "sent",
+			"into": "paying", "revert_to": "sent", "on_success": "paid", "on_busy": "fail"}}}]}')`,
+	} {
+		_, err := k.pool.Exec(k.Context(), sql)
+		require.NoError(k, err, sql)
+	}
+	var messages string
+	require.NoError(k, k.pool.QueryRow(k.Context(), `select jsonb_build_array(jsonb_build_object('msg_id',
+		pgmq.send('orchestration_task_requests', '{"template": "billing/pay", "input": {"invoice": "A-1"}}'),
+		'template_id', (select template_id from pawl.templates where name = 'pay')))::text`).Scan(&messages))
+	return k.process(messages)[0]
+}
+
+func TestAReportThatTheUsersTableRefusesHoldsUpNoOther(t *testing.T) {
+	for code, after := range map[string]string{
+		"23514": "complete", "23505": "complete", "P0001": "complete",
+		"22012": "error", // could be the result's fault: a failure is reported in its place, and refused as well
+	} {
+		t.Run(code, func(t *testing.T) {
+			k := newKit(t)
+			refused := payments(k, code)
+			w := k.worker(worker.Config{}, "pay_queue")
+			paid := make(chan struct{}, 1)
+			worker.Handle(w, "pay", func(context.Context, worker.Step[any]) (any, error) {
+				paid <- struct{}{}
+				return "paid", nil
+			})
+			worker.Handle(w, "other", func(context.Context, worker.Step[any]) (any, error) { return 1, nil })
+			others := k.submit("other", "pay_queue", 1, 2, 3)
+			k.start(w)
+			receive(k, paid, "the payment")
+			for _, other := range append(others, k.submit("other", "pay_queue", 4)...) {
+				k.await(other, "complete")
+			}
+			require.Equal(t, "in_progress", k.step(refused, "run").State)
+			_, err := k.pool.Exec(t.Context(), `drop trigger refuse on invoices`)
+			require.NoError(t, err)
+			require.Equal(t, 1, k.await(refused, after).Deliveries)
+			require.Zero(t, k.count(`select count(*) from pawl.entity_claims`))
+		})
+	}
+}
