@@ -79,7 +79,7 @@ class Lane:
                 if not self.ended:
                     self.linger_from = time.monotonic()
                 self.ended.append(outcome)
-            if len(self.ended) in (1, MAX_REPORTS) or self.running == 0:
+            if len(self.ended) in (1, MAX_REPORTS) or self.running == 0 or delivery.superseded:  # of that one, the slot is the news
                 self.changed.notify()
 
     def _crash(self) -> None:
@@ -248,6 +248,7 @@ class Lane:
         for body in claimed:
             delivery = Delivery(body, self.queue, self.worker.name)
             handler = self.worker.handlers.get(body["handler"])
+            taken = False  # decided once: a slot that is taken is a handler that starts, and frees it
             with self.changed:
                 if before := self.held.get(delivery.msg_id):  # its lease was over, and it came back to us
                     before.superseded = True
@@ -265,9 +266,10 @@ class Lane:
                     delivery.deadline = asked + delivery.timeout if delivery.timeout > 0 else 0.0
                     self.held[delivery.msg_id] = delivery
                     self.running += 1
+                    taken = True
             if before:
                 before.cancel(LeaseLost())
-            if handler is not None and not self.stopping and self.held.get(delivery.msg_id) is delivery:
+            if taken and handler is not None:
                 try:
                     self.worker.start_handler(handler, delivery, self.end)
                 except Exception as problem:  # no more threads

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Callable
+from unittest import mock
 
 import pawl
+from pawl.delivery import Delivery
 
 from .support import DEADLINE, Case, Proxy
 
@@ -94,6 +97,68 @@ class LeaseTest(Case):
         self.until(lost, "the first handler is told")
         self.assertIsInstance(causes[0], pawl.LeaseLost)
         self.assertRegex(self.client.wait(sent, DEADLINE).result, "of the second, delivery [0-9]+")
+
+    def take_again(self, worker: pawl.Worker, sent: pawl.Submitted, condition: Callable[[], object], what: str) -> None:
+        """Has the worker lose its lease and claim the step once more."""
+
+        def again() -> bool:
+            if condition():
+                return True
+            self.expire_lease(sent)
+            worker._lanes[0].wake()
+            return bool(condition())
+
+        self.until(again, what)
+
+    def test_a_step_claimed_as_the_worker_stops_runs_or_goes_back(self) -> None:
+        worker, go_on, runs, stops = self.worker(), threading.Event(), [], []
+        self.addCleanup(go_on.set)
+
+        @worker.handler("waits")
+        def waits(step: pawl.Step) -> None:
+            runs.append(step.delivery)
+            go_on.wait(DEADLINE)
+
+        self.start(worker)
+        lane, cancel = worker._lanes[0], Delivery.cancel
+
+        def stop_meanwhile(delivery: Delivery, cause: pawl.Interrupted) -> None:  # between claim and start
+            if not stops and threading.current_thread() is lane.thread:
+                stops.append(threading.Thread(target=worker.stop, args=(DEADLINE / 3,)))
+                stops[0].start()
+                self.until(lambda: lane.stopping, "the worker stops")
+            cancel(delivery, cause)
+
+        sent = self.enqueue("waits")
+        self.until(lambda: runs, "the handler runs")
+        with mock.patch.object(Delivery, "cancel", stop_meanwhile):
+            self.take_again(worker, sent, lambda: stops, "the step was claimed again")
+            self.until(lambda: lane.running == 2, "both deliveries have slots")
+            go_on.set()
+            self.until(lambda: not lane.running, "no slot is taken")
+            stops[0].join(DEADLINE)
+        self.assertEqual(len(runs), 2)
+
+    def test_a_superseded_handler_frees_its_slot(self) -> None:
+        worker, gates, runs = self.worker(concurrency=2, listen=False, poll=3600), [threading.Event(), threading.Event()], []
+        for gate in gates:
+            self.addCleanup(gate.set)
+
+        @worker.handler("waits")
+        def waits(step: pawl.Step) -> None:
+            runs.append(step.delivery)
+            gates[len(runs) - 1].wait(DEADLINE)
+
+        worker.handler("quick")(lambda: "done")
+        sent = self.enqueue("waits")
+        self.start(worker)
+        self.until(lambda: runs, "the handler runs")
+        self.take_again(worker, sent, lambda: len(runs) == 2, "the step runs twice")
+        waiting = self.enqueue("quick")
+        self.until(lambda: self.step_of(waiting), "there is a step")
+        worker._lanes[0].wake()
+        gates[0].set()
+        self.assertEqual(self.client.wait(waiting, DEADLINE / 3).result, "done")
 
     def test_a_timeout_ends_the_handler(self) -> None:
         worker, causes = self.worker(), []
