@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 
 import type pg from "pg";
 
-import { connectionConfig, explain, explainReach, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
+import { besides, connectionConfig, explain, explainReach, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
 import { ClientError, ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
 import { envelope, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
 import { pause } from "./look.js";
@@ -76,7 +76,7 @@ export class Client {
     this.own = !config.pool;
     this.pool = config.pool ?? openPool(url!, name, 4);
     this.actor = config.actor ?? `client at ${hostname()}`;
-    this.connection = url ? connectionConfig(url, name) : { ...this.pool.options };
+    this.connection = url ? connectionConfig(url, name) : besides(this.pool.options);
     this.waiter = new Waiter(this.pool, this.connection, config.listen !== false);
   }
 

@@ -54,6 +54,12 @@ export function connectionConfig(url: string, name: string): pg.PoolConfig {
   };
 }
 
+/** Settings of a pool for connections beside it. The pool hides its password, also from a spread: the copy has it, as hidden. */
+export function besides(options: pg.PoolConfig, more: pg.PoolConfig = {}): pg.PoolConfig {
+  const copy: pg.PoolConfig = { connectionTimeoutMillis: connectTimeout, ...options, ...more };
+  return Object.defineProperty(copy, "password", { value: options.password, enumerable: false, configurable: true, writable: true });
+}
+
 /** A pool whose idle connections may be lost without anybody noticing: the next call opens another. */
 export function openPool(url: string, name: string, size: number): pg.Pool {
   const pool = new pg.Pool({ ...connectionConfig(url, name), max: size });

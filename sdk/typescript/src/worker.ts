@@ -5,7 +5,7 @@ import type pg from "pg";
 
 import { Heart } from "./beat.js";
 import { Calls } from "./calls.js";
-import { connectionConfig, explainReach, findUrl, openPool } from "./database.js";
+import { besides, connectionConfig, explainReach, findUrl, openPool } from "./database.js";
 import { ConfigError } from "./errors.js";
 import { Lane, type Run } from "./lane.js";
 import { Listener } from "./listener.js";
@@ -163,9 +163,9 @@ export class Worker {
   private async open(): Promise<void> {
     const url = this.config.pool ? undefined : findUrl(this.config.databaseUrl);
     this.pool = this.config.pool ?? openPool(url!, this.name, this.queues.length);
-    const connection: pg.PoolConfig = url ? connectionConfig(url, this.name) : { ...this.pool.options };
+    const connection: pg.PoolConfig = url ? connectionConfig(url, this.name) : besides(this.pool.options);
     const Pool = this.pool.constructor as typeof pg.Pool;
-    this.beats = new Pool({ ...connection, min: 0, max: Math.min(this.queues.length, 4) + 1 });
+    this.beats = new Pool(besides(connection, { min: 0, max: Math.min(this.queues.length, 4) + 1 }));
     this.beats.on("error", () => {});
     if (this.config.listen !== false) this.listener = new Listener({ connection, probe: this.beats, log: this.log });
     for (const q of this.queues) {

@@ -59,6 +59,12 @@ export function until(taskId: string, state: string): Promise<Row> {
   }, `step of ${taskId} is ${state}`);
 }
 
+/** When the message of a one-step task comes back, in milliseconds: the end of its lease. */
+export async function visibleAt(queue: string, taskId: string): Promise<number> {
+  const { rows } = await pool.query(`select vt from pgmq.q_${queue} where message->>'task_id' = $1`, [taskId]);
+  return rows[0].vt.getTime();
+}
+
 /** The name of a new queue, made by naming it as a first request would. */
 export async function newQueue(handler = "echo"): Promise<string> {
   const name = `ts_${randomBytes(5).toString("hex")}`;
