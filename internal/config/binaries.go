@@ -51,7 +51,7 @@ type Engine struct {
 	Staged   bool `key:"engine.staged" doc:"send every hop through its queue, instead of applying results where they are reported"`
 	Direct   bool `key:"engine.direct" default:"true" doc:"let a report apply its own results when the task is free, and a client's plain request become a task at once"`
 	Announce bool `key:"engine.announce" default:"true" doc:"notify of new messages; off for producers that use PREPARE TRANSACTION"`
-	MaxSteps int  `key:"engine.max_steps_per_transaction" default:"2000" unit:"steps" doc:"enqueued in one transaction, at most; a gate releases up to 1,000 of each queue"`
+	MaxSteps int  `key:"engine.max_steps_per_transaction" default:"2000" unit:"steps" doc:"enqueued in one transaction, at most; a look at the gates releases up to 1,000"`
 
 	DeadLetterRetention time.Duration `key:"retention.dead_letters" default:"30d" doc:"of dead letters, open ones included"`
 	AbsorbedRetention   time.Duration `key:"retention.absorbed" default:"7d" doc:"of the traces of duplicates and stale messages"`
