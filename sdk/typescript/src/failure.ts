@@ -22,11 +22,27 @@ export interface StepError {
 }
 
 /** Makes of what a handler threw what is reported. reason is why its signal was aborted, if it was. */
-export function failure(thrown: unknown, reason: unknown): { status: "failed" | "rejected"; error: StepError } {
+export function failure(thrown: unknown, reason: unknown): Failure {
+  try {
+    return read(thrown, reason);
+  } catch {
+    // What reading it throws would end the process, and with the next delivery the next worker's.
+    return { status: "failed", error: { type: "error", message: textless, retryable: true } };
+  }
+}
+
+interface Failure {
+  status: "failed" | "rejected";
+  error: StepError;
+}
+
+const textless = "the handler threw something without a text";
+
+function read(thrown: unknown, reason: unknown): Failure {
   const chain = causes(thrown);
   const verdicts = chain.filter((one) => one instanceof Failed);
   const error: StepError = {
-    type: clean(typeOf(chain, reason), maxType),
+    type: clean(String(typeOf(chain, reason)), maxType),
     message: clean(textOf(thrown), maxText),
     retryable: verdicts.every((one) => one.retryable),
   };
@@ -63,10 +79,9 @@ function typeOf(chain: unknown[], reason: unknown): string {
 const own: Record<string, true> = { Failed: true, Permanent: true, Rejected: true, RetryAfter: true };
 
 function textOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name;
   try {
-    return String(thrown);
+    return String(thrown instanceof Error ? thrown.message || thrown.name : thrown);
   } catch {
-    return "the handler threw something without a text";
+    return textless;
   }
 }

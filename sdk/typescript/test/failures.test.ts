@@ -51,6 +51,42 @@ test("errors of each kind", async (t) => {
   assert.equal((await until(text!, "waiting_for_retry")).error?.message, "a text");
 });
 
+test("an error without a text fails its step, and no more", async (t) => {
+  const queue = await newQueue();
+  const w = newWorker(t, queue);
+  const unreadable = () => {
+    throw new Error("not readable");
+  };
+  w.handle("echo", (step: Step<string>) => {
+    switch (step.input) {
+      case "number":
+        throw new Permanent("declined", { type: 402 as unknown as string });
+      case "object":
+        throw Object.assign(new Error(), { message: { code: 402 } });
+      case "name":
+        throw Object.assign(new Error("named"), { name: 402 });
+      case "symbol":
+        throw Object.assign(new Error(), { message: Symbol("no") });
+      case "getter":
+        throw Object.defineProperty(new Error(), "message", { get: unreadable });
+      case "proxy":
+        throw new Proxy({}, { getPrototypeOf: unreadable });
+    }
+    return "goes on";
+  });
+  await w.start();
+  const [number, object, name, symbol, getter, proxy] = await submit(queue, "echo", "number", "object", "name", "symbol", "getter", "proxy");
+  assert.deepEqual((await until(number!, "error")).error, { type: "402", message: "declined", retryable: false });
+  assert.deepEqual((await until(object!, "waiting_for_retry")).error, { type: "error", message: "[object Object]", retryable: true });
+  assert.deepEqual((await until(name!, "waiting_for_retry")).error, { type: "402", message: "named", retryable: true });
+  assert.deepEqual((await until(symbol!, "waiting_for_retry")).error, { type: "error", message: "Symbol(no)", retryable: true });
+  for (const one of [getter, proxy]) {
+    const error = { type: "error", message: "the handler threw something without a text", retryable: true };
+    assert.deepEqual((await until(one!, "waiting_for_retry")).error, error);
+  }
+  assert.equal((await until((await submit(queue, "echo", "fine"))[0]!, "complete")).result, "goes on");
+});
+
 test("an input that does not fit fails for good", async (t) => {
   const queue = await newQueue();
   const w = newWorker(t, queue);
