@@ -19,9 +19,10 @@ begin
         (m.message->>'attempt')::int as attempt, s.task_id is not null as current
       from pgmq.%I m
       cross join lateral (select pawl.as_uuid(m.message->>'task_id') as task_id) x
-      left join pawl.steps s on s.task_id = x.task_id and s.step = m.message->>'step'
-        and s.index::text = coalesce(m.message->>'index', '0') and s.attempt::text = m.message->>'attempt'
-        and s.state in ('enqueued', 'in_progress')
+      left join lateral (select p.task_id from pawl.steps p -- offset 0: by its whole key
+        where p.task_id = x.task_id and p.step = m.message->>'step'
+          and p.index = case when coalesce(m.message->>'index', '0') ~ '^\d{1,9}$' then coalesce(m.message->>'index', '0')::int end
+          and p.attempt::text = m.message->>'attempt' and p.state in ('enqueued', 'in_progress') offset 0) s on true
       where x.task_id is not null and m.vt <= clock_timestamp() and m.message->>'attempt' ~ '^\d{1,9}$'
         and coalesce(m.message->>'index', '0') ~ '^\d{1,9}$'
         and case when s.task_id is null then m.enqueued_at < clock_timestamp() - $1
