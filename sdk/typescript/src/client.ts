@@ -17,6 +17,9 @@ const submitRequests = "select pawl.submit_requests($1::text[], $2::text[])::tex
 // The role may not call the function, or an older database does not have it.
 const unavailable = ["42501", "42883", "3F000"];
 
+// Beyond it, nearly 25 days, a timer of Node is over at once.
+const maxTimer = 2 ** 31 - 1;
+
 /** What a client needs: a database. */
 export interface ClientConfig {
   /** Leads to the database. Default: PAWL_DATABASE_URL, else a `pawl dev` that runs on this machine. */
@@ -31,7 +34,7 @@ export interface ClientConfig {
 
 /** How to wait. */
 export interface WaitOptions {
-  /** Default: for ever. */
+  /** Default: for ever, and so are Infinity and all above 24 days. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
@@ -206,7 +209,7 @@ export class Client {
     const gone = new AbortController();
     const leave = () => gone.abort(options.signal!.reason);
     const timer =
-      options.timeoutMs === undefined
+      options.timeoutMs === undefined || options.timeoutMs > maxTimer
         ? undefined
         : setTimeout(() => gone.abort(new WaitTimeout(`waiting: ${late} within ${options.timeoutMs} ms`)), options.timeoutMs);
     if (options.signal?.aborted) leave();

@@ -1,8 +1,8 @@
 import type pg from "pg";
 
-import { rows } from "./database.js";
+import { explain, rows, sqlState } from "./database.js";
 import {
-  type ClientError,
+  ClientError,
   InvalidRequest,
   KeyRequired,
   ResultExpired,
@@ -12,7 +12,7 @@ import {
   UnknownTask,
 } from "./errors.js";
 import { Listener } from "./listener.js";
-import { silentLog } from "./log.js";
+import { silentLog, textOf } from "./log.js";
 import { Alarm, Look, again } from "./look.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 
@@ -125,12 +125,20 @@ export class Waiter {
       try {
         const found = (await this.decide()) + (await this.finish());
         this.look.found(this.waits.size + found + 1, found, performance.now());
-      } catch {
+      } catch (problem) {
         // An outage of the database: those who wait have a time limit of their own.
         this.look.found(1, 0, performance.now());
+        if (sqlState(problem)?.startsWith("42")) this.refuse(problem);
       }
       this.due = Math.min(this.due, this.look.at);
     }
+  }
+
+  /** Ends all waits: the role may not look, or there is nothing to look at, and looking again will not cure it. */
+  private refuse(problem: unknown): void {
+    const hint = sqlState(problem) === "42501" ? `${textOf(problem)}: waiting reads Pawl's tables, as the role pawl_operator may` : explain(problem);
+    for (const wait of this.waits) wait.reject(new ClientError(`waiting: ${hint}`, { cause: problem }));
+    this.waits.clear();
   }
 
   /**

@@ -129,6 +129,17 @@ test("waiting ends with its time limit or its signal", async () => {
   await waiting;
 });
 
+test("a time limit beyond what a timer holds is none", async () => {
+  for (const timeoutMs of [Infinity, 2 ** 31]) {
+    const gone = new AbortController();
+    const waiting = client.wait(randomUUID(), { timeoutMs, signal: gone.signal });
+    const other = assert.rejects(client.wait(randomUUID(), { timeoutMs: 100 }), WaitTimeout);
+    await Promise.race([other, waiting]); // the other's limit comes first
+    gone.abort(new Error("enough"));
+    await assert.rejects(waiting, /enough/);
+  }
+});
+
 test("waiting works without LISTEN and over a lost connection", async () => {
   const own = new pg.Pool({ connectionString: url, max: 2, application_name: `wait-${queue}` });
   own.on("error", () => {});

@@ -31,6 +31,8 @@ test("works and submits with the least rights", async (t) => {
   assert.ok(sent.trail.decision, "it is a task at once");
   assert.equal(await client.wait(sent.requestId, { timeoutMs: patience }), 300_000);
 
+  // It may send, not read: who waits is told, whether the task is known or only the request.
+  for (const what of [sent, sent.requestId]) await assert.rejects(producer.wait(what, { timeoutMs: patience }), /waiting: permission denied .*pawl_operator/);
   const other = newWorker(t, await newQueue("size"), { databaseUrl: own.url });
   other.handle("size", () => 1);
   await assert.rejects(other.start(), /grant_queue/);
