@@ -32,8 +32,11 @@ type Collector struct {
 // NewCollector makes a collector; register it with the registry that is scraped.
 func NewCollector(db Queryer, log *slog.Logger) *Collector { return &Collector{db: db, log: log} }
 
-// scrapeTimeout bounds one scrape's queries together.
-const scrapeTimeout = 8 * time.Second
+const (
+	// scrapeTimeout bounds one scrape's queries together: each figure has half of what is left, the last one all of it.
+	scrapeTimeout = 8 * time.Second
+	pingTimeout   = 2 * time.Second
+)
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("pawl_"+name, help, labels, nil)
@@ -48,23 +51,24 @@ var (
 	deadOpen      = describe("dead_letters_open", "Dead letters that nobody has redriven or dropped.", "queue")
 	heldSteps     = describe("held_steps", "Steps that a gate holds back.", "queue")
 	stuckTasks    = describe("stuck_tasks", "Tasks longer in a state than their template allows, as the reconciler reported them.", "state")
-	databaseUp    = describe("database_up", "1 when the last scrape of the database succeeded.")
+	databaseUp    = describe("database_up", "1 when the database answered the last scrape.")
 )
 
-// figures are the queries of a scrape: each returns a label and as many values as it has descriptions.
+// figures are the queries of a scrape: each returns a label and as many values as it has descriptions. Those that count
+// large tables come last.
 var figures = []struct {
 	sql    string
 	values []*prometheus.Desc
 }{
+	{`select queue, count(*)::float8 from pawl.dead_letters where status = 'open' group by queue`, []*prometheus.Desc{deadOpen}},
+	{`select state, count(*)::float8 from pawl.stuck_reports where ended_at is null group by state`, []*prometheus.Desc{stuckTasks}},
+	{`select queue, (to_regclass(format('pgmq.%I', 'q_' || queue)) is null)::int::float8 from pawl.queues`, []*prometheus.Desc{queueMissing}},
+	{`select queue, count(*)::float8 from pawl.held_steps where released_at is null group by queue`, []*prometheus.Desc{heldSteps}},
 	{`select m.queue_name::text, m.queue_length::float8, m.queue_visible_length::float8, coalesce(m.oldest_msg_age_sec, 0)::float8
 	  from pawl.queues q cross join lateral pgmq.metrics(q.queue) m
 	  where to_regclass(format('pgmq.%I', 'q_' || q.queue)) is not null`, []*prometheus.Desc{queueMessages, queueVisible, queueAge}},
-	{`select queue, (to_regclass(format('pgmq.%I', 'q_' || queue)) is null)::int::float8 from pawl.queues`, []*prometheus.Desc{queueMissing}},
 	{`select s.state::text, count(t.state)::float8 from unnest(enum_range(null::pawl.task_state)) s(state)
 	  left join pawl.tasks t on t.state = s.state group by s.state`, []*prometheus.Desc{tasksByState}},
-	{`select queue, count(*)::float8 from pawl.dead_letters where status = 'open' group by queue`, []*prometheus.Desc{deadOpen}},
-	{`select state, count(*)::float8 from pawl.stuck_reports where ended_at is null group by state`, []*prometheus.Desc{stuckTasks}},
-	{`select queue, count(*)::float8 from pawl.held_steps where released_at is null group by queue`, []*prometheus.Desc{heldSteps}},
 }
 
 // Describe implements prometheus.Collector.
@@ -90,32 +94,56 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// read asks for all figures. One that fails or takes too long is left out: alerts look at the others.
 func (c *Collector) read() []prometheus.Metric {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
-	defer cancel()
-	var found []prometheus.Metric
-	up := 1.0
-	for _, f := range figures {
-		rows, err := c.db.Query(ctx, f.sql)
-		if err == nil {
-			var label string
-			values := make([]float64, len(f.values))
-			targets := []any{&label}
-			for i := range values {
-				targets = append(targets, &values[i])
-			}
-			_, err = pgx.ForEachRow(rows, targets, func() error {
-				for i, d := range f.values {
-					found = append(found, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, values[i], label))
-				}
-				return nil
-			})
-		}
-		if err != nil {
-			c.log.Warn("reading metrics from the database", "error", err)
-			up = 0
-			break
-		}
+	until := time.Now().Add(scrapeTimeout)
+	if err := c.ping(); err != nil {
+		c.log.Warn("reading metrics from the database", "error", err)
+		return []prometheus.Metric{prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, 0)}
 	}
-	return append(found, prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, up))
+	found := []prometheus.Metric{prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, 1)}
+	for i, f := range figures {
+		limit := time.Until(until)
+		if i < len(figures)-1 {
+			limit /= 2
+		}
+		values, err := c.figure(limit, f.sql, f.values)
+		if err != nil {
+			c.log.Warn("reading a metric from the database", "metric", f.values[0].String(), "error", err)
+			continue
+		}
+		found = append(found, values...)
+	}
+	return found
+}
+
+func (c *Collector) ping() error {
+	_, err := c.figure(pingTimeout, `select ''`, nil)
+	return err
+}
+
+// figure is what one query finds, or nothing.
+func (c *Collector) figure(limit time.Duration, sql string, descriptions []*prometheus.Desc) ([]prometheus.Metric, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	rows, err := c.db.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	var label string
+	values := make([]float64, len(descriptions))
+	targets := []any{&label}
+	for i := range values {
+		targets = append(targets, &values[i])
+	}
+	var found []prometheus.Metric
+	if _, err := pgx.ForEachRow(rows, targets, func() error {
+		for i, d := range descriptions {
+			found = append(found, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, values[i], label))
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return found, nil
 }
