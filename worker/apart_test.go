@@ -2,8 +2,10 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -66,4 +68,58 @@ func TestAReportThatTheUsersTableRefusesHoldsUpNoOther(t *testing.T) {
 			require.Zero(t, k.count(`select count(*) from pawl.entity_claims`))
 		})
 	}
+}
+
+func TestALockedMessageHoldsUpNoOther(t *testing.T) {
+	k := newKit(t)
+	k.queue("tx_queue")
+	k.template("long", "tx_queue")
+	k.template("book", "tx_queue")
+	k.leases("long", 2*time.Second)
+	k.leases("book", 2*time.Second)
+	// What a connection leaves behind that was cut before the commit arrived: its transaction goes on, and nobody ends it.
+	orphan, err := k.pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = orphan.Rollback(context.Background()) })
+	w := k.worker(worker.Config{}, "tx_queue")
+	locked, release, cut := make(chan error, 1), make(chan struct{}), make(chan struct{})
+	worker.Handle(w, "book", func(ctx context.Context, step worker.Step[any]) (any, error) {
+		locked <- step.CompleteTx(context.WithoutCancel(ctx), orphan, "booked")
+		<-cut
+		return nil, errors.New("the connection was cut")
+	})
+	worker.Handle(w, "long", func(ctx context.Context, _ worker.Step[any]) (any, error) {
+		select {
+		case <-release:
+			return "done", nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	})
+	worker.Handle(w, "other", func(context.Context, worker.Step[any]) (any, error) { return 1, nil })
+	booked, long := k.submit("book", "tx_queue", nil)[0], k.submit("long", "tx_queue", nil)[0]
+	k.start(w)
+	require.NoError(t, receive(k, locked, "the transaction"))
+	k.eventually(func() bool { return k.step(long, "run").State == "in_progress" })
+
+	// Three leases later the other handler has its step yet, and it is the first delivery.
+	var began time.Time
+	require.NoError(t, k.pool.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&began))
+	k.eventually(func() bool {
+		return k.count(`select count(*) from pgmq.q_tx_queue q where message->>'handler' = 'long' and read_ct = 1
+			and vt > $1::timestamptz + interval '6 s'`, began) == 1
+	})
+
+	// The report waits for the lock, and the others pass it.
+	close(cut)
+	for _, other := range k.submit("other", "tx_queue", 1, 2, 3) {
+		k.await(other, "complete")
+	}
+	close(release)
+	r := k.await(long, "complete")
+	require.Equal(t, 1, r.Deliveries)
+	require.Equal(t, `"done"`, r.Result)
+	require.Equal(t, "in_progress", k.step(booked, "run").State)
+	require.NoError(t, orphan.Rollback(t.Context()))
+	require.Equal(t, "the connection was cut", k.await(booked, "waiting_for_retry").Error.Message)
 }

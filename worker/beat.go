@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // beatEvery is how often a lane looks for leases to extend.
@@ -51,6 +54,14 @@ func (l *lane) extend(due []*delivery, length time.Duration) {
 	answers, err := extendLeases(ctx, l.w.beats, l, leases(due), length)
 	cancel()
 	l.w.metrics.beat(l.queue, err == nil)
+	var pgErr *pgconn.PgError
+	if len(due) > 1 && errors.As(err, &pgErr) && pgErr.Code == "55P03" {
+		// One of them is locked, by a transaction that completes its step or by whatever such a one left behind.
+		for i := range due {
+			l.extend(due[i:i+1], length)
+		}
+		return
+	}
 	status := make(map[int64]string, len(answers))
 	for _, answer := range answers {
 		status[answer.MsgID] = answer.Status

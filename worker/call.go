@@ -16,6 +16,10 @@ import (
 // is noticed while what it carried is still held, and another one repeats it in time.
 const callTimeout = 10 * time.Second
 
+// leaseLockTimeout bounds, in the database, how long a call that extends leases waits for a message that somebody has locked:
+// the leases that are with it are not to end for that.
+const leaseLockTimeout = "50ms"
+
 // querier is a pool or a transaction.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, arguments ...any) pgx.Row
@@ -55,7 +59,9 @@ func reportAndClaimSteps(ctx context.Context, db querier, l *lane, t turn) (repo
 }
 
 func extendLeases(ctx context.Context, db querier, l *lane, leases []lease, length time.Duration) (answer []lease, err error) {
-	err = call(ctx, db, &answer, `select pawl.extend_leases($1::text, $2::text::jsonb, $3::bigint, $4::text)::text`,
+	// A case has an order. The setting ends with the statement.
+	err = call(ctx, db, &answer, `select case when set_config('lock_timeout', '`+leaseLockTimeout+`', true) is not null
+		then pawl.extend_leases($1::text, $2::text::jsonb, $3::bigint, $4::text)::text end`,
 		l.queue, leases, length.Milliseconds(), l.w.config.Name)
 	return answer, err
 }
@@ -118,6 +124,15 @@ func isAboutData(err error) (code string, yes bool) {
 		return pgErr.Code, true
 	}
 	return pgErr.Code, false
+}
+
+// isLocked says whether a call ended while it waited, most likely for one message that somebody has locked.
+func isLocked(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code == "55P03" || pgErr.Code == "57014"
+	}
+	return errors.Is(err, context.DeadlineExceeded)
 }
 
 // isRefused says whether the database refused a call for what one of its reports asked of it, not for a state that the

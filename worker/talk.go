@@ -35,6 +35,10 @@ func (l *lane) talk(t turn) {
 			l.reportOneByOne(t.outcomes)
 			return
 		}
+		if isLocked(err) && len(t.outcomes) > 0 {
+			l.setAside(t.outcomes, nil)
+			t.outcomes = nil
+		}
 		l.failed(kind, t.outcomes, err)
 		return
 	}
@@ -106,7 +110,7 @@ func (l *lane) reportOneByOne(outcomes []*outcome) {
 			l.replace(o, code)
 			answer, err = reportSteps(l.w.life, l.w.pool, l, []report{o.report})
 		}
-		if _, yes := isRefused(err); yes {
+		if _, yes := isRefused(err); yes || isLocked(err) {
 			l.setAside(outcomes[i:i+1], err)
 			continue
 		}
