@@ -21,16 +21,17 @@ type watcher struct {
 	limit    int
 	once     bool
 	interval time.Duration
-	seen     map[string]string // by task: what was last printed of it, for lines
+	seen     map[string]string  // by task: what was last printed of it, for lines
+	final    map[string]taskRow // named tasks that were seen to have ended: retention may take them while others go on
 }
 
 func (a *app) watchCommand() *cobra.Command {
-	w := &watcher{app: a, seen: map[string]string{}}
+	w := &watcher{app: a, seen: map[string]string{}, final: map[string]taskRow{}}
 	c := &cobra.Command{
 		Use:   "watch [TASK…]",
 		Short: "Watch tasks and queues live: bars on a terminal, lines in a pipe",
 		Long: `Watches the latest tasks and all queues until Ctrl-C, or the tasks that are named until they have ended
-(exit code 4 if one of them did not complete). On a terminal the view redraws itself; in a pipe each change is a line,
+(exit code 4 if one of them did not complete, 3 if one was deleted before its end was seen). On a terminal the view redraws itself; in a pipe each change is a line,
 with --json an object in a line.`,
 		Example: `  pawl watch
   pawl watch 019a3f0c
@@ -87,10 +88,37 @@ func (w *watcher) follow(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 func (w *watcher) read(ctx context.Context, pool *pgxpool.Pool) ([]taskRow, error) {
-	if len(w.ids) > 0 {
-		return readTasks(ctx, pool, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
+	if len(w.ids) == 0 {
+		return readTasks(ctx, pool, "order by t.task_id desc limit $1", w.limit)
 	}
-	return readTasks(ctx, pool, "order by t.task_id desc limit $1", w.limit)
+	tasks, err := readTasks(ctx, pool, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
+	if err != nil {
+		return nil, err
+	}
+	return w.complete(tasks)
+}
+
+// complete adds named tasks that are gone and were seen to have ended. How one ended that was not seen, nobody knows.
+func (w *watcher) complete(tasks []taskRow) ([]taskRow, error) {
+	there := map[string]bool{}
+	for _, t := range tasks {
+		there[t.TaskID] = true
+		if t.final() {
+			w.final[t.TaskID] = t
+		}
+	}
+	for _, id := range w.ids {
+		if there[id.String()] {
+			continue
+		}
+		last, ended := w.final[id.String()]
+		if !ended {
+			return nil, notFoundf("its retention is over, so that its end is not known any more", "task %s is gone", id)
+		}
+		there[id.String()] = true
+		tasks = append(tasks, last)
+	}
+	return tasks, nil
 }
 
 // ended says whether all named tasks have ended, and whether one of them failed.
@@ -108,7 +136,7 @@ func (w *watcher) ended(tasks []taskRow) (bool, error) {
 		}
 	}
 	if failed > 0 {
-		return true, &failure{code: ExitTaskFailed, err: fmt.Errorf("%d of %d tasks did not complete", failed, len(w.ids)),
+		return true, &failure{code: ExitTaskFailed, err: fmt.Errorf("%d of %d tasks did not complete", failed, len(tasks)),
 			hint: "pawl task show TASK says what failed"}
 	}
 	return true, nil
