@@ -46,6 +46,7 @@ left join lateral (select x.reason from pawl.dead_letters x where x.status = 'op
     and x.queue = 'orchestration_task_requests' and x.message->>'request_id' = r.request_id::text
     and x.msg_id = coalesce(r.msg_id, x.msg_id) order by x.dead_letter_id desc limit 1) d on true"""
 
+_PAUSES = (0.0, 0.1, 0.3, 1.0, 3.0)  # seconds before a statement that met a lost connection is said again: a restart takes as long
 _UNDECIDED_POLL = 0.5  # seconds: decisions are not announced, ends are
 
 
@@ -65,6 +66,7 @@ class Client:
         self._ended = threading.Condition()
         self._news = 0  # guarded by _ended: counts announcements that tasks have ended
         self._listener: Listener | None = None  # guarded by _ended
+        self._met = False  # the database has answered
         self._send_only = False  # the role has turned out to have no right to more than sending messages
 
     def __enter__(self) -> Client:
@@ -161,13 +163,22 @@ class Client:
             with self._ended:
                 if self._news != seen:
                     seen, looks = self._news, 0
-            found = self._look(task_id)
-            if request is not None and (found is None or isinstance(request, Submitted) and request.gives_id):
-                if (holder := self._decide(request)) is not None:
-                    request, attached, task_id = None, holder != task_id, holder
-                    continue
-                found = None  # of another request with the same id
-            elif found is None:
+            found, outage = None, None
+            try:
+                found = self._look(task_id, _PAUSES[:1])
+                if request is not None and (found is None or isinstance(request, Submitted) and request.gives_id):
+                    if (holder := self._decide(request, _PAUSES[:1])) is not None:
+                        request, attached, task_id = None, holder != task_id, holder
+                        continue
+                    found = None  # of another request with the same id
+                    looked = False
+                else:
+                    looked = True
+            except psycopg.Error as problem:
+                if not self._met or not _is_outage(problem):
+                    raise
+                outage, found, looked = problem, None, False
+            if looked and found is None:
                 what = f"task {task_id}, which holds the key, has completed" if attached else f"task {task_id} has ended"
                 raise ResultExpired(f"{what}, and was removed when its retention was over")
             if found is not None and found.ended:
@@ -181,7 +192,7 @@ class Client:
             if until is not None:
                 pause = min(pause, until - time.monotonic())
                 if pause <= 0:
-                    raise WaitTimeout(f"task {task_id} has not ended within {timeout:g} s; it goes on")
+                    raise WaitTimeout(f"task {task_id} has not ended within {timeout:g} s; it goes on") from outage
             with self._ended:
                 self._ended.wait_for(lambda: self._news != seen, pause)
 
@@ -196,12 +207,19 @@ class Client:
         until, looks = None if timeout is None else time.monotonic() + timeout, 0
         if (early := _early(task)) > 0:
             time.sleep(early if timeout is None else max(0.0, min(early, timeout)))
-        while (found := self._decide(task)) is None:
+        while True:
+            outage = None
+            try:
+                if (found := self._decide(task, _PAUSES[:1])) is not None:
+                    return found
+            except psycopg.Error as problem:
+                if not self._met or not _is_outage(problem):
+                    raise
+                outage = problem
             if until is not None and time.monotonic() > until:
-                raise WaitTimeout(f"no orchestrator has taken request {_id(task)} within {timeout:g} s; it waits in the queue")
+                raise WaitTimeout(f"no orchestrator has taken request {_id(task)} within {timeout:g} s; it waits in the queue") from outage
             time.sleep(LOOK_AGAIN[looks] if looks < len(LOOK_AGAIN) else _UNDECIDED_POLL)
             looks += 1
-        return found
 
     def submit_and_wait(self, request: Request, timeout: float | timedelta | None = None) -> Task:
         """Sends a request and waits until its task has completed. Raises what submit and wait raise."""
@@ -222,18 +240,18 @@ class Client:
             raise
         return parse(answer[0][0])["outcome"]
 
-    def _look(self, task_id: UUID) -> Task | None:
-        rows = self._rows(_TASK, (task_id,))
+    def _look(self, task_id: UUID, pauses: Sequence[float] = _PAUSES) -> Task | None:
+        rows = self._rows(_TASK, (task_id,), pauses)
         if not rows:
             return None
         *head, given, result, error, requested_at, finalized_at = rows[0]
         given, result, error = (None if text is None else parse(text) for text in (given, result, error))
         return Task(*head, given, result, error, requested_at, finalized_at)
 
-    def _decide(self, request: Submitted | UUID | str) -> UUID | None:
+    def _decide(self, request: Submitted | UUID | str, pauses: Sequence[float] = _PAUSES) -> UUID | None:
         """The task that a request has made or met; None while it is not decided. Raises what it was refused with."""
         request_id, msg_id = _id(request), request.msg_id if isinstance(request, Submitted) else None
-        pending, exists, absorbed, holder, key, status, completed_at, result, dead = self._rows(_DECISION, (request_id, msg_id))[0]
+        pending, exists, absorbed, holder, key, status, completed_at, result, dead = self._rows(_DECISION, (request_id, msg_id), pauses)[0]
         if pending:
             return None
         if dead:
@@ -250,14 +268,24 @@ class Client:
             raise REFUSALS.get(absorbed, RequestError)(f"{absorbed}: task {holder} holds the key or id, and is {status}", details)
         return request_id if exists else None
 
-    def _rows(self, sql: str, arguments: Any) -> list[tuple[Any, ...]]:
-        """Runs a statement that may be repeated; one that met a lost connection is, once."""
-        try:
-            return self._database.rows(sql, arguments)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
-            if problem.sqlstate and problem.sqlstate[:2] not in ("08", "57"):
-                raise
-            return self._database.rows(sql, arguments)
+    def _rows(self, sql: str, arguments: Any, pauses: Sequence[float] = _PAUSES) -> list[tuple[Any, ...]]:
+        """Runs a statement that may be repeated; one that met a lost connection is, after these pauses. A database that has
+        never answered may be the wrong one: of that it is told soon."""
+        for pause in pauses:
+            if pause and not self._met:
+                break
+            try:
+                return self._answered(sql, arguments)
+            except psycopg.Error as problem:
+                if not _is_outage(problem):
+                    raise
+            time.sleep(pause)
+        return self._answered(sql, arguments)
+
+    def _answered(self, sql: str, arguments: Any) -> list[tuple[Any, ...]]:
+        rows = self._database.rows(sql, arguments)
+        self._met = True
+        return rows
 
     def _listen_for_ends(self) -> None:
         with self._ended:
@@ -296,6 +324,12 @@ def _early(task: Submitted | UUID | str) -> float:
 
 def _sent(requests: Sequence[Request], rows: list[tuple[Any, ...]]) -> list[Submitted]:
     return [Submitted(request.request_id, row[0], request.gives_id) for request, row in zip(requests, rows)]
+
+
+def _is_outage(problem: psycopg.Error) -> bool:
+    """Whether the database is away for now."""
+    gone = isinstance(problem, (psycopg.OperationalError, psycopg.InterfaceError))
+    return gone and (not problem.sqlstate or problem.sqlstate[:2] in ("08", "57"))
 
 
 async def _send_async(connection: psycopg.AsyncConnection[Any], requests: list[Request], arguments: Any) -> list[Submitted]:

@@ -175,6 +175,7 @@ class Proxy:
         self.url = urlunsplit(parts._replace(netloc=address))
         self._lock = threading.Lock()
         self._open = True  # guarded by _lock
+        self.refused = 0  # guarded by _lock: connections that came while it was closed
         self._losing: dict[bytes, threading.Event] = {}  # guarded by _lock: statements whose answers are to be lost
         self._pairs: list[tuple[socket.socket, socket.socket]] = []  # guarded by _lock
         threading.Thread(target=self._accept, daemon=True).start()
@@ -213,6 +214,7 @@ class Proxy:
                 return
             with self._lock:
                 if not self._open:
+                    self.refused += 1
                     near.close()
                     continue
                 far = socket.create_connection(self._target)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from datetime import datetime, timedelta, timezone
+from typing import Any, Callable
 
 import psycopg
 
 import pawl
 
-from .support import DEADLINE, Case
+from .support import DEADLINE, Case, Proxy
 
 
 class ClientTest(Case):
@@ -115,3 +117,46 @@ class ClientTest(Case):
         self.assertEqual(self.run_one("echo", 1).result, 1)
         self.db.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'pawl-client' and datname = current_database()")
         self.assertEqual(self.run_one("echo", 2).result, 2)
+
+    def client_behind(self, proxy: Proxy) -> pawl.Client:
+        self.addCleanup(proxy.close)
+        client = pawl.Client(proxy.url)
+        self.addCleanup(client.close)
+        self.assertEqual(client.wait(client.enqueue("echo", 0, queue=self.queue), DEADLINE).result, 0)
+        return client
+
+    def during_an_outage(self, proxy: Proxy, call: Callable[[], Any]) -> Any:
+        """What the call gives that begins while the database is away, which comes back when the call has met that twice."""
+        given: list[Any] = []
+
+        def run() -> None:
+            try:
+                given.append(call())
+            except Exception as problem:
+                given.append(problem)
+
+        proxy.cut()
+        refused = proxy.refused
+        caller = threading.Thread(target=run)
+        caller.start()
+        self.until(lambda: given or proxy.refused >= refused + 3, "the client has tried again")
+        proxy.mend()
+        caller.join(DEADLINE)
+        if isinstance(given[0], Exception):
+            raise given[0]
+        return given[0]
+
+    def test_waiting_and_submitting_outlast_an_outage(self) -> None:
+        proxy = Proxy(self.url)
+        client = self.client_behind(proxy)
+        sent = self.enqueue("echo", 3)
+        self.assertEqual(self.during_an_outage(proxy, lambda: client.wait(sent, DEADLINE)).result, 3)
+        keyed = self.enqueue("echo", 4, key=uuid.uuid4().hex)
+        self.assertEqual(self.during_an_outage(proxy, lambda: client.decided(keyed, DEADLINE)), keyed.task_id)
+        again = self.during_an_outage(proxy, lambda: client.enqueue("echo", 5, queue=self.queue))
+        self.assertEqual(client.wait(again, DEADLINE).result, 5)
+        proxy.cut()
+        with self.assertRaises(pawl.WaitTimeout):
+            client.wait(self.enqueue("echo", 6), 0.3)
+        with self.assertRaises(pawl.WaitTimeout):
+            client.decided(keyed, 0.3)
