@@ -20,19 +20,23 @@ LOOK_EVERY = 0.1  # seconds between looks for leases to extend
 
 
 class Beat:
-    """A thread and a connection of its own, so that neither handlers nor reports hold up a lease."""
+    """A thread and a connection of its own, so that neither handlers nor reports hold up a lease. A second thread looks at
+    the clock alone, so that a database which does not answer keeps nobody from hearing that time is over."""
 
     def __init__(self, lanes: list[Lane], database: Database) -> None:
         self._lanes, self._database = lanes, database
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pawl-beat", daemon=True)
+        self._clock = threading.Thread(target=self._watch, name="pawl-clock", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+        self._clock.start()
 
     def stop(self) -> None:
         self._stopped.set()
         self._thread.join(timeout=5)
+        self._clock.join(timeout=5)
         self._database.close()
 
     def _run(self) -> None:
@@ -41,19 +45,36 @@ class Beat:
                 for length, due in self._due(lane, time.monotonic()).items():
                     self._extend(lane, due, length)
 
+    def _watch(self) -> None:
+        while not self._stopped.wait(LOOK_EVERY):
+            for lane in self._lanes:
+                self._expire(lane, time.monotonic())
+
     @staticmethod
-    def _due(lane: Lane, now: float) -> dict[float, list[Delivery]]:
-        """What is to be extended, by length of lease."""
-        due: dict[float, list[Delivery]] = {}
-        late: list[Delivery] = []
+    def _expire(lane: Lane, now: float) -> None:
+        """Tells handlers whose timeout or lease is over, whatever the database says."""
+        late, lost = [], []
         with lane.changed:
             for delivery in lane.held.values():
                 if delivery.deadline and now >= delivery.deadline:
                     late.append(delivery)
-                if delivery.beat_at and now >= delivery.beat_at:
-                    due.setdefault(delivery.lease, []).append(delivery)
+                # Of one that has ended, or whose transaction has the message, the report tells.
+                if delivery.beat_at and now >= delivery.lease_from + delivery.lease and not (delivery.ended or delivery.in_transaction):
+                    delivery.beat_at = 0.0
+                    lost.append(delivery)
         for delivery in late:
             delivery.cancel(TimedOut())
+        for delivery in lost:
+            _lose(lane, delivery)
+
+    @staticmethod
+    def _due(lane: Lane, now: float) -> dict[float, list[Delivery]]:
+        """What is to be extended, by length of lease."""
+        due: dict[float, list[Delivery]] = {}
+        with lane.changed:
+            for delivery in lane.held.values():
+                if delivery.beat_at and now >= delivery.beat_at:
+                    due.setdefault(delivery.lease, []).append(delivery)
         return due
 
     def _extend(self, lane: Lane, due: list[Delivery], length: float) -> None:
@@ -70,8 +91,8 @@ class Beat:
         now, cancelled, lost = time.monotonic(), [], []
         with lane.changed:
             for delivery in due:
-                if lane.held.get(delivery.msg_id) is not delivery:
-                    continue  # reported meanwhile
+                if lane.held.get(delivery.msg_id) is not delivery or not delivery.beat_at:
+                    continue  # reported meanwhile, or its lease was over
                 word = status.get(delivery.msg_id)
                 if failed and now - delivery.lease_from < length:
                     delivery.beat_at = now + min(length / 10, 1.0)
@@ -90,6 +111,10 @@ class Beat:
         for delivery in cancelled:
             delivery.cancel(Cancelled())
         for delivery in lost:
-            lane.log.warning("extending the lease of step %s of task %s, attempt %s: it is lost, the handler is told to stop",
-                delivery.body["step"], delivery.body["task_id"], delivery.body["attempt"])  # fmt: skip
-            delivery.cancel(LeaseLost())
+            _lose(lane, delivery)
+
+
+def _lose(lane: Lane, delivery: Delivery) -> None:
+    lane.log.warning("extending the lease of step %s of task %s, attempt %s: it is lost, the handler is told to stop",
+        delivery.body["step"], delivery.body["task_id"], delivery.body["attempt"])  # fmt: skip
+    delivery.cancel(LeaseLost())

@@ -18,8 +18,9 @@ from .errors import ConfigError
 
 CALL_TIMEOUT = 10.0  # seconds of one call, a third of the default lease: a connection that has silently died is noticed in time
 CONNECT_TIMEOUT = 10  # seconds
+MIN_TIMEOUT = 0.5  # seconds that a statement has when connecting has taken the rest
 
-Connect = Callable[[], "psycopg.Connection[Any]"]
+Connect = Callable[..., "psycopg.Connection[Any]"]  # takes the seconds that connecting may last
 
 
 def find_url(url: str | None = None) -> str:
@@ -50,9 +51,9 @@ def _cache() -> Path:
 def connector(url: str, name: str) -> Connect:
     """A function that opens connections: autocommit, and nothing prepared, so that transaction poolers do."""
 
-    def connect() -> psycopg.Connection[Any]:
+    def connect(timeout: float = CONNECT_TIMEOUT) -> psycopg.Connection[Any]:
         try:
-            connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_TIMEOUT)
+            connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=max(1, int(min(timeout, CONNECT_TIMEOUT))))
         except psycopg.ProgrammingError:  # its text may repeat the URL
             raise ConfigError("reading the database URL: it is none of Postgres; it looks like postgres://user@host:5432/database") from None
         except psycopg.OperationalError as problem:
@@ -123,11 +124,12 @@ class Database:
         return parse(rows[0][0])
 
     def rows(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> list[tuple[Any, ...]]:
-        """Runs a statement and returns its rows."""
+        """Runs a statement and returns its rows. The timeout is of connecting, too; psycopg takes 2 s for it at least."""
         with self._lock:
+            began = time.monotonic()
             if self._connection is None or self._connection.closed:
-                self._connection = self._connect()
-            self._guard.begin(self, timeout)
+                self._connection = self._connect(timeout)
+            self._guard.begin(self, max(began + timeout - time.monotonic(), MIN_TIMEOUT))
             try:
                 cursor = self._connection.execute(sql, arguments)
                 return cursor.fetchall() if cursor.description else []

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from typing import Callable
 from unittest import mock
 
+import psycopg
+
 import pawl
+from pawl.database import Database, Guard, connector
 from pawl.delivery import Delivery
 
 from .support import DEADLINE, Case, Proxy
@@ -159,6 +163,50 @@ class LeaseTest(Case):
         worker._lanes[0].wake()
         gates[0].set()
         self.assertEqual(self.client.wait(waiting, DEADLINE / 3).result, "done")
+
+    def test_leases_end_by_the_clock_while_the_database_is_silent(self) -> None:
+        others = [f"{self.queue}{letter}" for letter in "abc"]
+        for other in others:
+            self.db.execute("select pawl.install_queue(%s)", (other,))
+        worker, told = self.worker(queues=[self.queue, *others], concurrency=1), {}  # with no slot to claim it again
+        running: set[str] = set()
+
+        @worker.handler("waits")
+        def waits(step: pawl.Step) -> None:
+            running.add(step.queue)
+            began = time.monotonic()
+            if step.cancelled.wait(DEADLINE):
+                told[step.queue] = time.monotonic() - began, step.cause
+
+        self.start(worker)
+        beating, silent = threading.Event(), threading.Event()
+        self.addCleanup(silent.set)
+
+        def hang(*_: object) -> None:  # as with packets that are dropped
+            beating.set()
+            silent.wait(DEADLINE)
+            raise psycopg.OperationalError("no answer")
+
+        with mock.patch.object(worker._beat._database, "call", hang):
+            for queue in (self.queue, *others):
+                steps = {"no": 0, "needs": [], "name": "run", "handler": "waits", "lease_ms": 2000, "queue": queue}
+                self.client.submit(self.template(steps))
+            self.until(lambda: len(running) == 4, "all run")
+            self.until(lambda: len(told) == 4 or silent.is_set(), "all are told, and no call has returned")
+            self.assertTrue(beating.is_set())
+            for took, cause in told.values():
+                self.assertIsInstance(cause, pawl.LeaseLost)
+            silent.set()
+
+    def test_a_call_that_cannot_connect_ends_in_time(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as mute:  # takes connections, and says nothing
+            guard = Guard()
+            self.addCleanup(guard.stop)
+            address = f"postgres://nobody@127.0.0.1:{mute.getsockname()[1]}/x"
+            began = time.monotonic()
+            with self.assertRaises(psycopg.OperationalError):
+                Database(connector(address, "pawl-test"), guard).rows("select 1", (), 2.0)
+            self.assertLess(time.monotonic() - began, 8)
 
     def test_a_timeout_ends_the_handler(self) -> None:
         worker, causes = self.worker(), []
