@@ -5,12 +5,14 @@ import pg from "pg";
 
 import { rows } from "./database.js";
 import { textOf, type Log } from "./log.js";
-import { Alarm } from "./look.js";
+import { Alarm, within } from "./look.js";
 
 const probeEvery = 10_000;
 const probeTimeout = 5_000;
 const retryMin = 100;
 const retryMax = 10_000;
+// Milliseconds that a connection has to end in good order.
+const goodbye = 2_000;
 
 /** What a listener needs. */
 export interface ListenerConfig {
@@ -32,6 +34,8 @@ export class Listener {
   private readonly alarm = new Alarm();
   private stopped = false;
   private ended: Promise<void> = Promise.resolve();
+  /** Ends the connection that is open, without a word. */
+  private cut: () => void = () => {};
 
   constructor(private readonly config: ListenerConfig) {}
 
@@ -47,7 +51,7 @@ export class Listener {
   async stop(): Promise<void> {
     this.stopped = true;
     this.alarm.ring();
-    await this.ended;
+    if (!(await within(this.ended, goodbye))) this.cut(); // in the middle of connecting, or of a LISTEN
   }
 
   private async run(): Promise<void> {
@@ -81,6 +85,7 @@ export class Listener {
       state.open = false;
       this.alarm.ring();
     };
+    this.cut = () => (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
     client.on("error", lost);
     client.on("end", lost);
     client.on("notification", (note) => {
@@ -94,7 +99,7 @@ export class Listener {
     });
     try {
       await client.connect();
-      for (const channel of [this.channel, ...this.wakes.keys()]) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+      for (const channel of [this.channel, ...this.wakes.keys()]) await client.query({ text: `listen ${pg.escapeIdentifier(channel)}`, query_timeout: probeTimeout } as pg.QueryConfig);
       this.wakes.forEach((several) => several.forEach((wake) => wake())); // what was sent while nobody listened is found by looking
       let next = 0;
       while (state.open && !this.stopped) {
@@ -113,7 +118,7 @@ export class Listener {
       client.on("error", () => {});
       void client.end().catch(() => {});
       // A dead connection never answers the goodbye.
-      setTimeout(() => (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy(), 2_000).unref();
+      setTimeout(this.cut, goodbye).unref();
     }
   }
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { after, type TestContext } from "node:test";
 import { promisify } from "node:util";
 
@@ -130,23 +130,48 @@ export async function newTemplate(on: pg.Pool, queue: string): Promise<string> {
 
 /** A way to the database over which the answer to a statement gets lost, once: the connection ends in its place. */
 export async function lossyWay(t: TestContext, statement: string): Promise<{ url: string; lost: () => boolean }> {
-  const target = new URL(url);
   let lost = false;
-  const server = createServer((near) => {
-    const far = connect(Number(target.port || 5432), target.hostname);
+  const way = await newWay(t, (near, far) => {
     let deaf = false;
-    const end = () => [near, far].forEach((s) => s.destroy());
-    for (const s of [near, far]) s.on("error", end).on("close", end);
     near.on("data", (data) => {
       if (!lost && data.includes(statement)) lost = deaf = true;
       far.write(data);
     });
-    far.on("data", (data) => (deaf ? end() : near.write(data)));
+    far.on("data", (data) => (deaf ? near.destroy() : near.write(data)));
+  });
+  return { url: way, lost: () => lost };
+}
+
+/** A way to the database over which a statement never arrives: its connection stays open, and is silent from then on. */
+export async function silentWay(t: TestContext, statement: string): Promise<{ url: string; count: () => number }> {
+  let count = 0;
+  const way = await newWay(t, (near, far) => {
+    let silent = false;
+    near.on("data", (data) => {
+      if (!silent && data.includes(statement)) {
+        silent = true;
+        count++;
+      }
+      if (!silent) far.write(data);
+    });
+    far.on("data", (data) => silent || near.write(data));
+  });
+  return { url: way, count: () => count };
+}
+
+/** The URL of a way to the database that passes on what it is told to. When one end goes away, so does the other. */
+async function newWay(t: TestContext, pass: (near: Socket, far: Socket) => void): Promise<string> {
+  const target = new URL(url);
+  const server = createServer((near) => {
+    const far = connect(Number(target.port || 5432), target.hostname);
+    const end = () => [near, far].forEach((s) => s.destroy());
+    for (const s of [near, far]) s.on("error", end).on("close", end);
+    pass(near, far);
   });
   t.after(() => server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const way = new URL(url);
   way.hostname = "127.0.0.1";
   way.port = String((server.address() as AddressInfo).port);
-  return { url: way.toString(), lost: () => lost };
+  return way.toString();
 }

@@ -5,8 +5,9 @@ import { inspect } from "node:util";
 
 import pg from "pg";
 
-import { Client, ConfigError, LeaseLost, silentLog, type Step } from "../src/index.js";
-import { eventually, newQueue, newWorker, pool, promised, step, submit, until, url } from "./kit.js";
+import { Client, ConfigError, LeaseLost, newRequestId, silentLog, type Step } from "../src/index.js";
+import { within } from "../src/look.js";
+import { eventually, newQueue, newWorker, pool, promised, silentWay, step, submit, until, url } from "./kit.js";
 
 /** Ends all connections of a worker. */
 async function cut(worker: string): Promise<number> {
@@ -96,6 +97,23 @@ test("completeIn completes the step with the caller's transaction, or not at all
   assert.equal((await step(late!))?.state, "cancelled");
   await w.stop();
   assert.equal((await pool.query(`select from ledger_${queue}`)).rows.length, 1);
+});
+
+test("a worker stops, and listens anew, though LISTEN is never answered", async (t) => {
+  const way = await silentWay(t, "listen ");
+  const w = newWorker(t, await newQueue(), { databaseUrl: way.url });
+  w.handle("echo", () => 1);
+  await w.start();
+  await eventually(() => way.count() >= 2, "it has given the first up");
+  assert.ok(await within(w.stop(), 10_000), "it has stopped");
+  const c = new Client({ databaseUrl: way.url });
+  const before = way.count();
+  const gone = new AbortController();
+  const waiting = assert.rejects(c.wait(newRequestId(), { signal: gone.signal }));
+  await eventually(() => way.count() > before, "the client listens");
+  assert.ok(await within(c.close(), 10_000), "it is closed");
+  gone.abort();
+  await waiting;
 });
 
 test("a program that cannot reach its database says so in one line, without the password", async () => {
