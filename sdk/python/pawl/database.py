@@ -53,7 +53,8 @@ def connector(url: str, name: str) -> Connect:
 
     def connect(timeout: float = CONNECT_TIMEOUT) -> psycopg.Connection[Any]:
         try:
-            connection = psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=max(1, int(min(timeout, CONNECT_TIMEOUT))))
+            return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=max(1, int(min(timeout, CONNECT_TIMEOUT))),
+                fallback_application_name=name)  # fmt: skip
         except psycopg.ProgrammingError:  # its text may repeat the URL
             raise ConfigError("reading the database URL: it is none of Postgres; it looks like postgres://user@host:5432/database") from None
         except psycopg.OperationalError as problem:
@@ -64,9 +65,6 @@ def connector(url: str, name: str) -> Connect:
                 f"connecting to {where}: {text}: check that Postgres runs there, and PAWL_DATABASE_URL or the URL in the code; "
                 "`pawl dev` starts a private one"
             ) from problem
-        if not connection.info.get_parameters().get("application_name"):
-            connection.execute("select set_config('application_name', %s, false)", [name])
-        return connection
 
     return connect
 

@@ -11,6 +11,7 @@ from typing import Any, Callable
 import psycopg
 
 import pawl
+from pawl.database import connector
 
 from .support import DEADLINE, Case, Proxy
 
@@ -160,3 +161,12 @@ class ClientTest(Case):
             client.wait(self.enqueue("echo", 6), 0.3)
         with self.assertRaises(pawl.WaitTimeout):
             client.decided(keyed, 0.3)
+
+    def test_connecting_says_its_name_in_the_same_breath(self) -> None:
+        proxy = Proxy(self.url)
+        self.addCleanup(proxy.close)
+        asked = proxy.lose_answer(b"set_config")
+        for url, name in ((proxy.url, "pawl-test"), (f"{proxy.url}{'&' if '?' in proxy.url else '?'}application_name=mine", "mine")):
+            with connector(url, "pawl-test")() as connection:
+                self.assertEqual(connection.execute("select current_setting('application_name')").fetchone()[0], name)
+        self.assertFalse(asked.is_set())
