@@ -22,7 +22,9 @@ func (l *lane) beat() {
 			return
 		case <-ticker.C:
 		}
-		l.giveBack(l.takeWaiting(time.Now().Add(-maxWait)))
+		if back := l.takeWaiting(time.Now().Add(-maxWait)); len(back) > 0 {
+			l.aside.Go(func() { l.giveBack(back) }) // no lease waits for that
+		}
 		l.reportApart(time.Now())
 		for length, due := range l.dueLeases(time.Now()) {
 			l.extend(due, length)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -42,7 +43,11 @@ func (w *Worker) windDown(ctx context.Context) {
 		l.stopping = true
 		l.mu.Unlock()
 		l.poke()
-		l.giveBack(l.takeWaiting(time.Now()))
+	}
+	// Beside what follows, so that neither another queue nor the end of ctx waits for it; life bounds it.
+	var back sync.WaitGroup
+	for _, l := range w.lanes {
+		back.Go(func() { l.giveBack(l.takeWaiting(time.Now())) })
 	}
 	grace, cancel := context.WithTimeout(ctx, w.config.Grace)
 	w.waitFor(grace, (*lane).idleNow)
@@ -60,6 +65,7 @@ func (w *Worker) windDown(ctx context.Context) {
 	for _, l := range w.lanes {
 		<-l.done
 	}
+	back.Wait()
 	w.die()
 	for _, l := range w.lanes {
 		<-l.beaten
