@@ -6,3 +6,5 @@ drop index pawl.template_edges_child;
 create index template_edges_child on pawl.template_edges (child, template_id, parent);
 -- Every report asks which queues are gated: of thousands, mostly none.
 create index queues_gated on pawl.queues (queue) where gated;
+-- Their place is taken by functions with other arguments.
+drop function if exists pawl.lost_attempts(uuid[], interval), pawl.sweep_step_keys(int);

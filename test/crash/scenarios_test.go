@@ -119,6 +119,11 @@ func doors() []Scenario {
 			return Call{SQL: `select pawl.process_task_requests(jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'invalid',
 				'{"error": "InvalidRequest", "message": "no"}'::jsonb)), 'kit')`, Args: []any{id}}
 		}},
+		{"request put back", func(k *kit.Kit) Call {
+			k.Send("t/diamond", object{"v": 2})
+			k.Exec("select pawl_queues.read_orchestration_task_requests(10, 30000, 1000000)")
+			return Call{SQL: "select pawl.put_back_requests(array(select msg_id from pgmq.q_orchestration_task_requests), '{1}')"}
+		}},
 		{"request again", func(k *kit.Kit) Call {
 			id := object{"request_id": firstID}
 			k.Submit("t/diamond", id)
