@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 from uuid import UUID
 
 import psycopg
@@ -69,13 +69,27 @@ class Step:
         if self.cause is not None:
             raise self.cause
 
-    def dependency(self, name: str, kind: type[T] | Any = Any) -> T:
+    @overload
+    def dependency(self, name: str) -> Any: ...
+    @overload
+    def dependency(self, name: str, kind: type[T]) -> T: ...
+    @overload
+    def dependency(self, name: str, kind: Any) -> Any: ...
+
+    def dependency(self, name: str, kind: Any = Any) -> Any:
         """The result of a needed step, decoded. What does not fit fails the step for good."""
         if name not in self.dependencies:
             raise Permanent(f"reading dependency {name!r}: step {self.name!r} needs no such step, or it was skipped", type=INVALID_INPUT)
         return self._decode(self.dependencies[name], kind, f"dependency {name!r}", self._refuse_unknown)
 
-    def config(self, kind: type[T] | Any = Any) -> T | None:
+    @overload
+    def config(self) -> Any: ...
+    @overload
+    def config(self, kind: type[T]) -> T | None: ...
+    @overload
+    def config(self, kind: Any) -> Any: ...
+
+    def config(self, kind: Any = Any) -> Any:
         """The template's config for this step, decoded; None without one. Unknown fields are refused."""
         value = self._delivery.body.get("config")
         return None if value is None else self._decode(value, kind, f"config of step {self.name!r}", True)
