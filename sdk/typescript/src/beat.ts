@@ -30,7 +30,7 @@ export class Heart {
 
   private async run(): Promise<void> {
     while (!this.stopped) {
-      await this.lane.freeWaiting();
+      void this.lane.freeWaiting(); // no lease waits for it
       for (const [length, due] of this.due(performance.now())) await this.extend(due, length);
       await pause(beatEvery);
     }

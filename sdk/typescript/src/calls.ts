@@ -52,7 +52,8 @@ export class Calls {
   }
 
   async release(leases: Delivery[]): Promise<void> {
-    await call(this.pool, "select pawl.release_steps($1::text, $2::text::jsonb, $3::text)::text as answer", [
+    // Handlers may hold all of the pool's connections.
+    await call(this.beats, "select pawl.release_steps($1::text, $2::text::jsonb, $3::text)::text as answer", [
       this.queue,
       fences(leases),
       this.worker,

@@ -38,3 +38,30 @@ test("a pool made of fields lends its password to heartbeats and to listening", 
   await waited;
   assert.equal((await until(task!, "complete")).deliveries, 1);
 });
+
+test("leases are extended while handlers hold the pool's connections", async (t) => {
+  const pool = new pg.Pool({ ...fields(), max: 1 });
+  t.after(() => pool.end());
+  const queue = await newQueue();
+  await limits(queue, { leaseMs: 3_000 });
+  const tasks = await submit(queue, "echo", ...Array.from({ length: 300 }, () => 1));
+  const w = newWorker(t, queue, { databaseUrl: undefined, pool, concurrency: 4 });
+  const holding = promised<string>();
+  const extended = promised();
+  let held = false;
+  w.handle("echo", async (step) => {
+    if (held) return extended.promise; // the slots stay taken
+    if (w["lanes"][0]!["waiting"].length < 4) return;
+    held = true; // and more wait than the other slots may take: they are given back
+    const connection = await pool.connect();
+    holding.keep(step.taskId);
+    await extended.promise;
+    connection.release();
+  });
+  await w.start();
+  const task = await holding.promise;
+  const first = await visibleAt(queue, task);
+  await eventually(async () => (await visibleAt(queue, task)) > first, "the lease is extended");
+  extended.keep();
+  for (const one of tasks) await until(one, "complete");
+});
