@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile, readdir } from "node:fs/promises";
 import { test } from "node:test";
 
 import { Permanent, newRequestId } from "../src/index.js";
@@ -41,4 +42,13 @@ test("handlers can be tested without a database", async () => {
   const tx = new AcceptingClient();
   await step.completeIn(tx, { done: true });
   assert.deepEqual(tx.results, [{ done: true }]);
+});
+
+test("what the package's types import comes with it", async () => {
+  const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
+  for (const file of (await readdir("dist")).filter((name) => name.endsWith(".d.ts"))) {
+    for (const [, name] of (await readFile(`dist/${file}`, "utf8")).matchAll(/from "([^.":]+)"/g)) {
+      for (const wanted of [name!, `@types/${name}`]) assert.ok(wanted in dependencies, `${file} wants ${wanted}`);
+    }
+  }
 });
