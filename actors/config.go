@@ -73,24 +73,30 @@ type Settings struct {
 
 // WithDefaults is the Config with its zero values replaced.
 func (c Config) WithDefaults() Config {
-	c.Batch = orDefault(c.Batch, 200)
-	c.BatchBytes = orDefault(c.BatchBytes, 8<<20)
-	c.VisibilityTimeout = orDefault(c.VisibilityTimeout, 30*time.Second)
-	c.RequestLoops = orDefault(c.RequestLoops, 1)
-	c.ResultLoops = orDefault(c.ResultLoops, 1)
-	c.MaxDeliveries = orDefault(c.MaxDeliveries, 10)
-	c.IdlePoll = orDefault(c.IdlePoll, time.Second)
-	c.ProvenPoll = orDefault(c.ProvenPoll, 5*time.Second)
-	c.HeartbeatEvery = orDefault(c.HeartbeatEvery, 5*time.Second)
-	c.ReconcileEvery = orDefault(c.ReconcileEvery, 10*time.Second)
-	c.ReconcileGrace = orDefault(c.ReconcileGrace, time.Minute)
-	c.SweepEvery = orDefault(c.SweepEvery, time.Hour)
-	c.RestartMin = orDefault(c.RestartMin, 100*time.Millisecond)
-	c.RestartMax = max(orDefault(c.RestartMax, 30*time.Second), c.RestartMin)
+	c.Settings = c.Settings.WithDefaults()
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
 	return c
+}
+
+// WithDefaults are the Settings with their zero values replaced.
+func (s Settings) WithDefaults() Settings {
+	s.Batch = orDefault(s.Batch, 200)
+	s.BatchBytes = orDefault(s.BatchBytes, 8<<20)
+	s.VisibilityTimeout = orDefault(s.VisibilityTimeout, 30*time.Second)
+	s.RequestLoops = orDefault(s.RequestLoops, 1)
+	s.ResultLoops = orDefault(s.ResultLoops, 1)
+	s.MaxDeliveries = orDefault(s.MaxDeliveries, 10)
+	s.IdlePoll = orDefault(s.IdlePoll, time.Second)
+	s.ProvenPoll = orDefault(s.ProvenPoll, 5*time.Second)
+	s.HeartbeatEvery = orDefault(s.HeartbeatEvery, 5*time.Second)
+	s.ReconcileEvery = orDefault(s.ReconcileEvery, 10*time.Second)
+	s.ReconcileGrace = orDefault(s.ReconcileGrace, time.Minute)
+	s.SweepEvery = orDefault(s.SweepEvery, time.Hour)
+	s.RestartMin = orDefault(s.RestartMin, 100*time.Millisecond)
+	s.RestartMax = max(orDefault(s.RestartMax, 30*time.Second), s.RestartMin)
+	return s
 }
 
 func orDefault[T int | int64 | time.Duration](value, otherwise T) T {

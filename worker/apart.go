@@ -1,9 +1,6 @@
 package worker
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 const (
 	// firstTry bounds the first try of a report that was set aside; each later one may take twice as long, up to callTimeout.
@@ -61,31 +58,17 @@ func (l *lane) reportApart(now time.Time) {
 	l.apart, l.reporting = rest, true
 	l.aside.Go(func() {
 		for _, o := range due {
-			l.reportOne(o, min(firstTry<<min(o.tries, 16), callTimeout))
+			answer, err := l.reportAlone(o, min(firstTry<<min(o.tries, 16), callTimeout))
+			if err != nil {
+				l.setAside([]*outcome{o}, err)
+				continue
+			}
+			l.settle([]*outcome{o}, answer)
 		}
 		l.mu.Lock()
 		l.reporting = false
 		l.mu.Unlock()
 	})
-}
-
-// reportOne reports one outcome, a failure in its place when the database refuses it for its content, or sets it aside.
-func (l *lane) reportOne(o *outcome, limit time.Duration) {
-	try := func() ([]accepted, error) {
-		ctx, cancel := context.WithTimeout(l.w.life, limit)
-		defer cancel()
-		return reportSteps(ctx, l.w.pool, l, []report{o.report})
-	}
-	answer, err := try()
-	if code, yes := isAboutData(err); yes && !o.replaced {
-		l.replace(o, code)
-		answer, err = try()
-	}
-	if err != nil {
-		l.setAside([]*outcome{o}, err)
-		return
-	}
-	l.settle([]*outcome{o}, answer)
 }
 
 // untried says whether something that was set aside was not tried for itself yet, or is being tried.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"time"
 
 	"github.com/pawl-dev/pawl/messaging"
@@ -105,11 +106,7 @@ func (l *lane) recovered() {
 // reportOneByOne finds the reports that the database refuses; the others go through.
 func (l *lane) reportOneByOne(outcomes []*outcome) {
 	for i, o := range outcomes {
-		answer, err := reportSteps(l.w.life, l.w.pool, l, []report{o.report})
-		if code, yes := isAboutData(err); yes && !o.replaced {
-			l.replace(o, code)
-			answer, err = reportSteps(l.w.life, l.w.pool, l, []report{o.report})
-		}
+		answer, err := l.reportAlone(o, callTimeout)
 		if _, yes := isRefused(err); yes || isLocked(err) {
 			l.setAside(outcomes[i:i+1], err)
 			continue
@@ -120,6 +117,21 @@ func (l *lane) reportOneByOne(outcomes []*outcome) {
 		}
 		l.settle(outcomes[i:i+1], answer)
 	}
+}
+
+// reportAlone reports one outcome, a failure in its place when the database refuses it for its content. limit is of each call.
+func (l *lane) reportAlone(o *outcome, limit time.Duration) ([]accepted, error) {
+	try := func() ([]accepted, error) {
+		ctx, cancel := context.WithTimeout(l.w.life, limit)
+		defer cancel()
+		return reportSteps(ctx, l.w.pool, l, []report{o.report})
+	}
+	answer, err := try()
+	if code, yes := isAboutData(err); yes && !o.replaced {
+		l.replace(o, code)
+		answer, err = try()
+	}
+	return answer, err
 }
 
 // replace puts a failure in the place of a result that the database refuses for its content.

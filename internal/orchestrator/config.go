@@ -53,9 +53,7 @@ func (c Config) withDefaults() Config {
 	if c.Grace == 0 {
 		c.Grace = 20 * time.Second
 	}
-	if c.VisibilityTimeout == 0 {
-		c.VisibilityTimeout = 30 * time.Second
-	}
+	c.Settings = c.Settings.WithDefaults()
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

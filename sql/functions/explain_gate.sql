@@ -4,7 +4,7 @@
 -- raises: nothing.
 create or replace function pawl.explain_gate(queue text) returns text language sql stable as $$
   select case
-    when to_regclass(format('pgmq.%I', 'q_' || q.queue)) is null then pawl.explain_queue(q.queue)
+    when pawl.queue_table(q.queue) is null then pawl.explain_queue(q.queue)
     when q.paused then format('queue %s is paused', q.queue)
     when q.max_concurrency is not null and u.used >= q.max_concurrency
       then format('queue %s runs %s of %s attempts at once', q.queue, u.used, q.max_concurrency)

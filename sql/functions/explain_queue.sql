@@ -8,7 +8,7 @@ create or replace function pawl.explain_queue(queue text) returns text language 
     when $1 like 'orchestration\_%' then format('select pawl.install_queue(%L, true)', $1)
     when (select q.paused from pawl.queues q where q.queue = $1) then 'pawl queue pause ' || $1
     else 'pawl queue resume ' || $1 end || ' makes it whole'
-  from (select to_regclass(format('pgmq.%I', 'q_' || $1)) as known) t
+  from pawl.queue_table($1) t(known)
   cross join lateral (
     select 1 as place, 'its table' as what where t.known is null
     union all select 2, 'its trigger' where t.known is not null and not exists (select from pg_trigger g

@@ -9,7 +9,7 @@ declare
   needs text;
   holder text;
   gone text := case when msg_id is null and s.state in ('enqueued', 'in_progress')
-    and to_regclass(format('pgmq.%I', 'q_' || s.queue)) is null then pawl.explain_queue(s.queue) end;
+    and pawl.queue_table(s.queue) is null then pawl.explain_queue(s.queue) end;
 begin
   case s.state
     when 'in_progress' then

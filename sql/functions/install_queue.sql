@@ -22,12 +22,12 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtext('pawl.install_queue'), hashtext(queue));
   whole := known and pawl.explain_queue(queue) is null; -- somebody may have been quicker
-  if to_regclass(format('pgmq.%I', 'q_' || queue)) is null
+  if pawl.queue_table(queue) is null
     or not exists (select from pgmq.meta m where m.queue_name = queue) then
     perform pgmq.create(queue);
   end if;
   if known and not exists (select from pg_trigger g
-    where g.tgrelid = format('pgmq.%I', 'q_' || queue)::regclass and g.tgname = 'pawl_announce') then
+    where g.tgrelid = pawl.queue_table(queue) and g.tgname = 'pawl_announce') then
     ids := pg_get_serial_sequence(format('pgmq.%I', 'q_' || queue), 'msg_id');
     perform setval(ids, greatest(pg_sequence_last_value(ids), (extract(epoch from clock_timestamp()) * 1000)::bigint));
   end if;

@@ -10,7 +10,7 @@ declare
   name text;
 begin
   for name in select distinct s.queue from pawl.steps s where s.task_id = id and s.state in ('enqueued', 'in_progress') loop
-    continue when to_regclass(format('pgmq.%I', 'q_' || name)) is null;
+    continue when pawl.queue_table(name) is null;
     return query execute format($q$
       select s.step, s.index, m.msg_id, m.read_ct, m.vt, m.ahead
       from (select q.msg_id, q.read_ct, q.vt, q.message,

@@ -17,7 +17,7 @@ begin
     free := 0;
     return;
   end if;
-  if to_regclass(format('pgmq.%I', 'q_' || q.queue)) is null then
+  if pawl.queue_table(q.queue) is null then
     free := 0;
     next_ms := 1000;
     return;

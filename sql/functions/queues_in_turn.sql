@@ -13,7 +13,7 @@ declare
 begin
   for name in select q from unnest(queues) q cross join pawl.reconciler r order by md5(r.pass || q) loop
     exit when work >= 200000;
-    continue when to_regclass(format('pgmq.%I', 'q_' || name)) is null;
+    continue when pawl.queue_table(name) is null;
     execute format('select count(*) from (select from pgmq.%I limit 100001) m', 'q_' || name) into depth;
     if depth > 100000 then
       work := work + 10000; -- only counted

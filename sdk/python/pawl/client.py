@@ -171,16 +171,13 @@ class Client:
                         request, attached, task_id = None, holder != task_id, holder
                         continue
                     found = None  # of another request with the same id
-                    looked = False
-                else:
-                    looked = True
+                elif found is None:
+                    what = f"task {task_id}, which holds the key, has completed" if attached else f"task {task_id} has ended"
+                    raise ResultExpired(f"{what}, and was removed when its retention was over")
             except psycopg.Error as problem:
                 if not self._met or not _is_outage(problem):
                     raise
-                outage, found, looked = problem, None, False
-            if looked and found is None:
-                what = f"task {task_id}, which holds the key, has completed" if attached else f"task {task_id} has ended"
-                raise ResultExpired(f"{what}, and was removed when its retention was over")
+                outage, found = problem, None
             if found is not None and found.ended:
                 if found.status != "completed":
                     raise ENDS[found.status](found)
