@@ -19,7 +19,8 @@ begin
     select k.* from pawl.step_keys(array(
       select (s.task_id, s.step, s.index)::pawl.step_ref from pawl.steps s
       where s.task_id = any (ids) and (s.state = 'waiting' or (s.state = 'pending' and s.needs_open = 0
-        and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index))))) k
+        and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index
+          and h.released_at is null))))) k
     where k.state = 'pending' or exists (select from pawl.step_key_waiters w where w.scope = k.scope and w.key = k.key
       and w.task_id = k.task_id and w.step = k.step and w.index = k.index)
     order by k.scope, k.key collate "C", k.task_id, k.step, k.index

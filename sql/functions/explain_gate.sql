@@ -12,6 +12,9 @@ create or replace function pawl.explain_gate(queue text) returns text language s
     when q.gated then format('queue %s releases it with its next look', q.queue)
     else format('queue %s has no limit any more and releases it with its next look', q.queue) end
   from pawl.queues q
-  cross join lateral (select count(*) as used from pawl.held_steps h where h.queue = q.queue and h.released_at is not null) u
+  cross join lateral (select count(*) as used from pawl.held_steps h
+    join pawl.steps s on s.task_id = h.task_id and s.step = h.step and s.index = h.index and s.attempt = h.attempt
+      and s.state in ('enqueued', 'in_progress')
+    where h.queue = q.queue and h.released_at is not null) u
   where q.queue = $1
 $$;

@@ -38,7 +38,8 @@ begin
         then 'a crash may have left its effect half done: a person decides (retry, complete or resolve the step)'
         else 'waits for its key' end);
     when 'pending' then
-      if exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index) then
+      if exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index
+        and h.released_at is null) then
         return pawl.explain_gate(s.queue);
       end if;
       select string_agg(format('%s (%s)', f.step, f.state), ', ' order by f.step) into needs

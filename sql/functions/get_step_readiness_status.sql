@@ -11,7 +11,8 @@ create or replace function pawl.get_step_readiness_status(task_id uuid) returns 
       when s.state = 'waiting_for_retry' then 'retrying'
       when s.state = 'waiting' then 'waiting'
       when n.satisfied < n.total then 'blocked'
-      when exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index) then 'held'
+      when exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index
+        and h.released_at is null) then 'held'
       else 'ready' end, s.attempt, s.due_at
   from pawl.steps s
   cross join lateral (

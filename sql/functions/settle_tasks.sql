@@ -1,7 +1,7 @@
 -- does: brings locked, open tasks to rest whatever happened to their steps: applies the failure policy, cancels what can
 --   never run, starts what is ready, recounts, evaluates, finishes. Repeating it changes nothing. Everything that is not
---   the short way of settle_results ends here: failures, clock, operators, reconciler, gates, keys.
--- called by: settle_results, create_tasks, process_step_enqueues, fire_due, reconcile_*, every operator function.
+--   the short way of settle_step_results ends here: failures, clock, operators, reconciler, gates, keys.
+-- called by: settle_step_results, create_tasks, process_step_enqueues, fire_due, reconcile_*, every operator function.
 -- locks: steps of the locked tasks.
 -- raises: nothing of its own.
 create or replace function pawl.settle_tasks(ids uuid[]) returns void
@@ -26,7 +26,8 @@ begin
   end if;
   refs := array(select (s.task_id, s.step, s.index)::pawl.step_ref from pawl.steps s
     where s.task_id = any (ids) and s.state = 'pending' and s.needs_open = 0
-      and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index)
+      and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index
+        and h.released_at is null)
     order by s.task_id, s.step limit settings.max_steps_per_transaction);
   if cardinality(refs) > 0 then
     perform pawl.start_attempts(refs);

@@ -20,7 +20,9 @@ begin
       returning s.task_id, s.step, s.index, s.queue, s.attempt)
     insert into pawl.held_steps (task_id, step, index, queue, attempt, held_at)
     select h.task_id, h.step, h.index, h.queue, h.attempt + 1, at from held h
-    on conflict (task_id, step, index) do nothing;
+    on conflict (task_id, step, index) do update
+      set queue = excluded.queue, attempt = excluded.attempt, held_at = excluded.held_at, released_at = null
+      where held_steps.released_at is not null; -- a slot given too late to be freed (take_slots)
   end if;
   with moved as (
     update pawl.steps s set state = 'enqueued', revision = s.revision + 1, attempt = s.attempt + 1, deliveries = 0,

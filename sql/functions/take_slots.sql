@@ -1,5 +1,6 @@
 -- does: gives a concurrency slot to every attempt of a queue that is under way when it gets its first limit, so that they
---   count. An attempt that begins in the same moment may be missed: it began before the limit.
+--   count. An attempt that begins in the same moment may be missed: it began before the limit. One that ends in the same
+--   moment leaves its slot behind: open_gate cleans it away, start_attempts makes it the next attempt's place.
 -- called by: change_queue.
 -- locks: nothing.
 -- raises: nothing.

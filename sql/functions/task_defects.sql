@@ -30,7 +30,8 @@ create or replace function pawl.task_defects(ids uuid[]) returns table (task_id 
     union all
     select s.task_id, 'unstarted', jsonb_build_object('step', s.step, 'index', s.index)
     from counts c join pawl.steps s on s.task_id = c.task_id and s.state = 'pending' and s.needs_open = 0
-      and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index)
+      and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index
+        and h.released_at is null)
     union all
     select s.task_id, 'needs', jsonb_build_object('step', s.step, 'kept', s.needs_open, 'counted', n.open)
     from counts c join pawl.steps s on s.task_id = c.task_id and s.state = 'pending'

@@ -14,7 +14,8 @@ where not pawl.is_final(t.state) and t.state not in ('pending', 'blocked_by_fail
 select s.task_id || '/' || s.step, 'is ready, and nothing will start it'
 from pawl.steps s join pawl.tasks t on t.task_id = s.task_id
 where s.state = 'pending' and s.needs_open = 0 and not pawl.is_final(t.state) and t.state not in ('pending', 'initializing')
-  and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index)
+  and not exists (select from pawl.held_steps h where h.task_id = s.task_id and h.step = s.step and h.index = s.index
+    and h.released_at is null)
   and not exists (select from messages m where m.task_id = s.task_id and m.queue = 'orchestration_step_enqueues');
 
 -- G3 rest: no lease is over without anybody taking the step.
