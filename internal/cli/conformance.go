@@ -22,6 +22,7 @@ type conformanceConfig struct {
 	patience time.Duration
 	markdown bool
 	verbose  bool
+	named    bool // --name or --level was given
 }
 
 func (a *app) conformanceCommand() *cobra.Command {
@@ -38,9 +39,12 @@ Ends with exit code 1 when a check fails. What a worker of its level cannot pass
   pawl conformance --worker-command './worker.sh' --level 1 --json
   pawl conformance --worker 'Go:2=bin/goworker' --worker 'bash:1=./worker.sh' --markdown`,
 		Args: cobra.NoArgs,
-		RunE: run(func(ctx context.Context, _ []string) error { return a.conformance(ctx, config) }),
 	}
 	flags := c.Flags()
+	c.RunE = run(func(ctx context.Context, _ []string) error {
+		config.named = flags.Changed("name") || flags.Changed("level")
+		return a.conformance(ctx, config)
+	})
 	flags.StringVar(&config.command, "worker-command", "", "command that runs the worker; a shell reads it")
 	flags.IntVar(&config.level, "level", int(conformance.LevelSQL), "of the worker: 1 PGMQ only, 2 SQL, 3 HTTP")
 	flags.StringVar(&config.name, "name", "worker", "of the worker, in the table")
@@ -55,6 +59,9 @@ Ends with exit code 1 when a check fails. What a worker of its level cannot pass
 func (c conformanceConfig) all() ([]conformance.Config, error) {
 	if (c.command == "") == (len(c.workers) == 0) {
 		return nil, usagef("give --worker-command, or one --worker NAME:LEVEL=COMMAND or several")
+	}
+	if c.named && c.command == "" {
+		return nil, usagef("--name and --level go with --worker-command; write them into --worker, as NAME:LEVEL=COMMAND")
 	}
 	if c.command != "" {
 		return []conformance.Config{{Name: c.name, Level: conformance.Level(c.level), Command: c.command}}, nil

@@ -52,7 +52,9 @@ func (a *app) connect(ctx context.Context) (*pgxpool.Pool, error) {
 		return nil, usagef("reading the database URL: it is no Postgres URL; it looks like postgres://user@host:5432/database")
 	}
 	config.MaxConns = 4
-	config.ConnConfig.ConnectTimeout = connectTimeout
+	if config.ConnConfig.ConnectTimeout == 0 { // the URL says nothing of it
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
 	if _, ok := config.ConnConfig.RuntimeParams["application_name"]; !ok {
 		config.ConnConfig.RuntimeParams["application_name"] = "pawl"
 	}

@@ -29,12 +29,12 @@ func newClient(pool *pgxpool.Pool) (*client.Client, error) {
 	return client.New(client.Config{Pool: pool, Log: slog.New(slog.DiscardHandler)})
 }
 
-// decide sends a request and waits for what becomes of it; within 0 is for ever.
-func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, within time.Duration) (decision, error) {
+// decide sends a request and waits for what becomes of it; limit 0 is for ever.
+func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, limit time.Duration) (decision, error) {
 	patience := ctx
-	if within > 0 {
+	if limit > 0 {
 		var cancel context.CancelFunc
-		patience, cancel = context.WithTimeout(ctx, within)
+		patience, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
 	d, err := c.SubmitAndDecide(patience, client.Request{
@@ -108,7 +108,7 @@ func (a *app) printDecision(d decision) error {
 
 // awaitTask waits for the end of the task and prints its result.
 func (a *app) awaitTask(ctx context.Context, pool *pgxpool.Pool, c *client.Client, d decision) error {
-	if _, err := c.Wait(ctx, d.TaskID); errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Wait(ctx, d.TaskID); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
 			hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
 	} else if err != nil {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -72,8 +73,6 @@ func classify(err error) *failure {
 	var refused *pgconn.PgError
 	var unreachable *pgconn.ConnectError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{code: ExitTimeout, err: err, hint: "The time given with --timeout is over."}
 	case errors.Is(err, context.Canceled):
 		return &failure{code: ExitFailed, err: err, hint: "Interrupted."}
 	case errors.As(err, &unreachable):
@@ -92,6 +91,22 @@ func classify(err error) *failure {
 		return &failure{code: ExitNotFound, err: err}
 	}
 	return &failure{code: ExitFailed, err: err}
+}
+
+// within does work for so long at most, which --timeout gives; 0 is for ever. Time that is over for other reasons, as that
+// of connecting, is another error.
+func within(ctx context.Context, limit time.Duration, work func(ctx context.Context) error) error {
+	if limit == 0 {
+		return work(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := work(limited)
+	var known *failure
+	if !errors.Is(err, context.DeadlineExceeded) || limited.Err() == nil || ctx.Err() != nil || errors.As(err, &known) {
+		return err
+	}
+	return &failure{code: ExitTimeout, err: err, hint: "The time given with --timeout is over."}
 }
 
 // oneByOne brings an error of many lines, one for each address that was tried, into one line that says each thing once.

@@ -41,6 +41,28 @@ func TestNoDatabaseSaysHowToGetOne(t *testing.T) {
 	require.NotContains(t, o.err, "secret")
 }
 
+// silent is the address of a server that takes connections and says nothing.
+func silent(t *testing.T) string {
+	t.Helper()
+	server, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel takes connections that nobody accepts
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	return "postgres://postgres@" + server.Addr().String() + "/none?sslmode=disable"
+}
+
+func TestADatabaseThatSaysNothingIsNoDatabase(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t, url: silent(t) + "&connect_timeout=1"}
+	o := s.run("task", "list")
+	require.Equal(t, ExitUnavailable, o.code, o.err)
+	require.Contains(t, o.err, "pawl dev")
+	require.NotContains(t, o.err, "--timeout")
+	s.url = silent(t)
+	o = s.run("task", "wait", "0190aaaa-0000-7000-8000-000000000001", "--timeout", "200ms")
+	require.Equal(t, ExitTimeout, o.code, o.err)
+	require.Contains(t, o.err, "--timeout")
+}
+
 func TestErrorsAreObjectsWithJSON(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

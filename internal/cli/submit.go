@@ -17,14 +17,17 @@ import (
 
 // submission is what submit and enqueue share.
 type submission struct {
-	request              messaging.TaskRequest
-	input, inputFile     string
-	requestID, runAt     string
-	onDuplicate          string
-	tags                 []string
-	wait                 bool
-	decisionIn, finishIn time.Duration
+	request          messaging.TaskRequest
+	input, inputFile string
+	requestID, runAt string
+	onDuplicate      string
+	tags             []string
+	wait             bool
+	finishIn         time.Duration
 }
+
+// decisionIn is how long a submit waits for what becomes of its request when it does not wait for the end.
+const decisionIn = 3 * time.Second
 
 func (s *submission) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.input, "input", "", "the input, as JSON (default {})")
@@ -129,7 +132,9 @@ func (a *app) complete(s *submission) error {
 	if err := messaging.CheckBody(s.request.Input); err != nil {
 		return usagef("the input cannot be stored: %w", err)
 	}
-	s.decisionIn = 3 * time.Second
+	if s.finishIn > 0 && !s.wait {
+		return usagef("--timeout bounds --wait: add --wait, or leave --timeout out")
+	}
 	return nil
 }
 
@@ -172,21 +177,18 @@ func (a *app) submit(ctx context.Context, pool *pgxpool.Pool, s submission) erro
 		return err
 	}
 	defer c.Close()
-	decisionIn := s.decisionIn
 	if s.wait {
-		decisionIn = 0
-		if s.finishIn > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, s.finishIn)
-			defer cancel()
-		}
+		return within(ctx, s.finishIn, func(ctx context.Context) error {
+			d, err := decide(ctx, c, s.request, 0)
+			if err != nil {
+				return err
+			}
+			return a.awaitTask(ctx, pool, c, d)
+		})
 	}
 	d, err := decide(ctx, c, s.request, decisionIn)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case s.wait:
-		return a.awaitTask(ctx, pool, c, d)
 	}
 	return a.printDecision(d)
 }

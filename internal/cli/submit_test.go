@@ -87,6 +87,7 @@ func TestSubmitRefusesWhatCannotWork(t *testing.T) {
 		"zero character":    {[]string{"test/diamond", "--input", `{"n": "\u0000"}`}, ExitUsage, "cannot be stored"},
 		"schema":            {[]string{"test/diamond", "--input", `{}`}, ExitRefused, `lacks "n"`},
 		"schema, waited":    {[]string{"test/diamond", "--input", `{}`, "--wait"}, ExitRefused, "dead"},
+		"time, unwaited":    {[]string{"test/diamond", "--timeout", "1m"}, ExitUsage, "add --wait"},
 		"too few arguments": {nil, ExitUsage, "accepts 1 arg"},
 	} {
 		o := s.run(append([]string{"submit"}, test.args...)...)

@@ -19,18 +19,15 @@ func (a *app) taskWait() *cobra.Command {
   pawl task wait 019a3f0c --json | jq .result`,
 		Args: cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
-			}
-			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				c, err := newClient(pool)
-				if err != nil {
-					return err
-				}
-				defer c.Close()
-				return a.awaitTask(ctx, pool, c, decision{TaskID: id})
+			return within(ctx, timeout, func(ctx context.Context) error {
+				return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
+					c, err := newClient(pool)
+					if err != nil {
+						return err
+					}
+					defer c.Close()
+					return a.awaitTask(ctx, pool, c, decision{TaskID: id})
+				})
 			})
 		}),
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,9 @@ with --json an object in a line.`,
   pawl watch 019a3f0c
   pawl watch --json | jq -r 'select(.status == "failed") | .task_id'`,
 		RunE: run(func(ctx context.Context, args []string) error {
+			if w.limit != 0 && len(args) > 0 {
+				return usagef("--limit is how many of the latest tasks: leave it out, or the tasks that are named")
+			}
 			return a.with(ctx, func(pool *pgxpool.Pool) error {
 				for _, typed := range args {
 					id, err := findTask(ctx, pool, typed)
@@ -49,7 +53,7 @@ with --json an object in a line.`,
 			})
 		}),
 	}
-	c.Flags().IntVar(&w.limit, "limit", 12, "how many of the latest tasks")
+	c.Flags().IntVar(&w.limit, "limit", 0, "how many of the latest tasks (default 12)")
 	c.Flags().BoolVar(&w.once, "once", false, "look once and end")
 	c.Flags().DurationVar(&w.interval, "interval", time.Second, "time between two looks")
 	return c
@@ -89,7 +93,7 @@ func (w *watcher) follow(ctx context.Context, pool *pgxpool.Pool) error {
 
 func (w *watcher) read(ctx context.Context, pool *pgxpool.Pool) ([]taskRow, error) {
 	if len(w.ids) == 0 {
-		return readTasks(ctx, pool, "order by t.task_id desc limit $1", w.limit)
+		return readTasks(ctx, pool, "order by t.task_id desc limit $1", cmp.Or(w.limit, 12))
 	}
 	tasks, err := readTasks(ctx, pool, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
 	if err != nil {
