@@ -100,7 +100,9 @@ func TestACrowdWithHeldAndGoneWaitersIsWoken(t *testing.T) {
 		k.object("select pawl.cancel_task($1, 'ann', 'r')", gone)
 	}
 	k.Rest()
-	require.Equal(t, 8, get[int](k, "select count(*)::int from pawl.step_key_waiters"))
+	require.Equal(t, 4, get[int](k, "select count(*)::int from pawl.step_key_waiters"))
+	// As an older version left them, until the reconciler came by.
+	k.Exec("insert into pawl.step_key_waiters select 'do.fetch', 'u', task, 'fetch' from unnest($1::uuid[]) task", waiters[:4])
 	setting(k, "max_steps_per_transaction = 5")
 	held := k.begin()
 	held.Exec("select from pawl.tasks where task_id = $1 for no key update", waiters[4])

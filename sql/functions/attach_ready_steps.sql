@@ -37,9 +37,10 @@ begin
       and s.state in ('complete', 'resolved_manually');
     if (held.task_id, held.step, held.index) = (c.task_id, c.step, c.index) then
       taken := taken + 1;
-      continue when c.state = 'pending';
-      update pawl.steps s set state = 'pending', revision = s.revision + 1, state_since = at
-      where s.task_id = c.task_id and s.step = c.step and s.index = c.index;
+      if c.state = 'waiting' then
+        update pawl.steps s set state = 'pending', revision = s.revision + 1, state_since = at
+        where s.task_id = c.task_id and s.step = c.step and s.index = c.index;
+      end if;
     elsif done.task_id is not null then
       update pawl.steps s set state = 'complete', revision = s.revision + 1, state_since = at, result = done.result, error = null
       where s.task_id = c.task_id and s.step = c.step and s.index = c.index;
@@ -54,6 +55,7 @@ begin
       end if;
       continue;
     end if;
+    -- In every case: a step that a crash leaves to a person waits without a row here, and would go on by itself with one.
     delete from pawl.step_key_waiters w where w.scope = c.scope and w.key = c.key
       and w.task_id = c.task_id and w.step = c.step and w.index = c.index;
   end loop;

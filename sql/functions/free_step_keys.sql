@@ -1,8 +1,8 @@
 -- does: what the end of steps means for their keys: a completed step keeps its key with its result until the key's window
---   is over, any other end gives it up. Those who wait are woken: returns their tasks that are free, now locked, which the
---   caller settles: at most 200, and as many as their steps fit one transaction. When more wait, a message asks to look at the
---   holder's task, which goes on from there; held tasks get messages of their own. A key at work elsewhere is looked at again
---   as well: its holder cannot be told from a waiter that is being added unseen.
+--   is over, any other end gives it up; one that waited for its key waits no longer. Those who wait are woken: returns their
+--   tasks that are free, now locked, which the caller settles: at most 200, and as many as their steps fit one transaction.
+--   When more wait, a message asks to look at the holder's task, which goes on from there; held tasks get messages of their
+--   own. A key at work elsewhere is looked at again as well: its holder cannot be told from a waiter that is being added unseen.
 -- called by: end_step_keys, attach_steps, free_task_keys, operator functions that end a single step.
 -- locks: identity rows skip locked, then the waiters' tasks, skip locked.
 -- raises: nothing.
@@ -25,6 +25,8 @@ begin
     where x.key is not null and x.state in ('complete', 'resolved_manually', 'error', 'cancelled', 'skipped')
     order by x.scope, x.key collate "C"
   loop
+    delete from pawl.step_key_waiters w where w.scope = k.scope and w.key = k.key
+      and w.task_id = k.task_id and w.step = k.step and w.index = k.index;
     select * into held from pawl.step_identities i where i.scope = k.scope and i.key = k.key for update skip locked;
     if not found then
       perform pawl.look_again(k.task_id) where exists (select from pawl.step_identities i where i.scope = k.scope
