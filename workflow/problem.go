@@ -20,9 +20,9 @@ type Problem struct {
 // String returns file:line: message.
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message) }
 
-// ParseError holds everything wrong with a file of templates.
+// ParseError holds everything wrong with files of templates.
 type ParseError struct {
-	// Problems are ordered by line; there are at most 1,000.
+	// Problems are ordered by file and line; there are at most 1,000 of a file.
 	Problems []Problem
 }
 

@@ -90,21 +90,6 @@ func TestInvalidTransitionsAreNamed(t *testing.T) {
 	require.False(t, CanTransition(StepEnqueued, StepEnqueued))
 }
 
-func TestCountersDecideTheOpenState(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[TaskState]Counters{
-		TaskEvaluatingResults:      {Failed: 1},
-		TaskStepsInProcess:         {Open: 5, Active: 1, Held: 1, Retrying: 1, Waiting: 1, Failed: 1},
-		TaskEnqueuingSteps:         {Open: 4, Held: 1, Retrying: 1, Waiting: 1, Failed: 1},
-		TaskWaitingForRetry:        {Open: 3, Retrying: 1, Waiting: 1, Failed: 1},
-		TaskWaitingForDependencies: {Open: 2, Waiting: 1, Failed: 1},
-		TaskBlockedByFailures:      {Open: 1, Failed: 1},
-	} {
-		require.Equal(t, want, EvaluateCounters(c))
-	}
-	require.Equal(t, TaskEnqueuingSteps, EvaluateCounters(Counters{Open: 1}))
-}
-
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{

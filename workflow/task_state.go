@@ -1,6 +1,10 @@
 package workflow
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // TaskState is the stored state of a task, the label of pawl.task_state.
 type TaskState string
@@ -43,6 +47,17 @@ var taskStates = []TaskState{
 
 // TaskStates returns every state of a task in the order of pawl.task_state.
 func TaskStates() []TaskState { return slices.Clone(taskStates) }
+
+// ParseTaskState returns the state of this name. The error names all states.
+func ParseTaskState(name string) (TaskState, error) {
+	names := make([]string, len(taskStates))
+	for i, s := range taskStates {
+		if names[i] = string(s); name == names[i] {
+			return s, nil
+		}
+	}
+	return "", fmt.Errorf("there is no task state %q; there are %s", name, strings.Join(names, ", "))
+}
 
 // IsFinal reports whether a task in this state has ended.
 func (s TaskState) IsFinal() bool {

@@ -67,7 +67,8 @@ func FindTransition[S State](from, to S) (Transition, bool) {
 	return t, ok
 }
 
-// CheckTransition returns an [InvalidTransitionError] when [CanTransition] is false.
+// CheckTransition returns an [InvalidTransitionError] when [CanTransition] is
+// false. It is for those who know a state and would rather not ask the database.
 func CheckTransition[S State](from, to S) error {
 	if CanTransition(from, to) {
 		return nil
@@ -76,7 +77,8 @@ func CheckTransition[S State](from, to S) error {
 }
 
 // InvalidTransitionError says that an entity may not go from one state to another.
-// The database answers with it as well: it is the authority.
+// The database, which is the authority, refuses the same pairs, whoever tries, with
+// the SQLSTATE PW001.
 type InvalidTransitionError struct {
 	Entity Entity
 	// From is empty when the entity would have been created in To.

@@ -31,7 +31,7 @@ func taskTransitions() []Transition {
 
 // taskTransition decides one pair. A task ends as complete or error only by
 // way of evaluating_results, also when one statement does both. The open states
-// of a task whose steps are built follow from its counters (see [EvaluateCounters])
+// of a task whose steps are built follow from its counters (pawl.open_state)
 // and lead to each other freely.
 func taskTransition(from, to TaskState) (Transition, bool) {
 	switch {

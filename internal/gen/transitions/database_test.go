@@ -48,24 +48,3 @@ func TestDatabaseAndCanTransitionAgreeOnEveryPair(t *testing.T) {
 		require.Equal(t, p[2] == "true", workflow.CanTransition(workflow.StepState(p[0]), workflow.StepState(p[1])), p)
 	}
 }
-
-// The rule that makes a task's open state from its counters stands in SQL and, for the model, in Go.
-func TestDatabaseEvaluatesCountersAlike(t *testing.T) {
-	t.Parallel()
-	tx := pgtest.Tx(t)
-	rows, err := tx.Query(t.Context(), `
-		select o, a, h, r, w, f, pawl.open_state(o, a, h, r, w, f)::text
-		from generate_series(0, 2) o, generate_series(0, 2) a, generate_series(0, 2) h,
-			generate_series(0, 2) r, generate_series(0, 2) w, generate_series(0, 2) f`)
-	require.NoError(t, err)
-	count := 0
-	for rows.Next() {
-		var c workflow.Counters
-		var state workflow.TaskState
-		require.NoError(t, rows.Scan(&c.Open, &c.Active, &c.Held, &c.Retrying, &c.Waiting, &c.Failed, &state))
-		require.Equal(t, workflow.EvaluateCounters(c), state, "%+v", c)
-		count++
-	}
-	require.NoError(t, rows.Err())
-	require.Equal(t, 729, count)
-}
