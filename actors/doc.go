@@ -11,7 +11,7 @@
 //	actors/result_processor.go              what the batch is
 //	internal/store/step.go                  the call
 //	sql/functions/apply_step_results.sql    takes the messages, locks the tasks
-//	sql/functions/settle_results.sql        the rule: what a result does to a step and its task
+//	sql/functions/settle_step_results.sql        the rule: what a result does to a step and its task
 //
 // actors/delivery.go is what happens when that goes wrong: a batch that fails is worked message by message, and only what
 // fails alone, through a fault of its own, becomes a dead letter.

@@ -106,16 +106,16 @@ func TestClockPassesOverAClaimThatSomebodyHolds(t *testing.T) {
 	k.sound()
 }
 
-// The row was held when its step reported, and the step's timeout comes before it is free: the body's word counts.
+// The row was held when its step reported, and the step's time is over before it is free: the body's word counts.
 func TestTimeoutAfterTheReportLeavesTheRowToTheResult(t *testing.T) {
 	k := newCommittingKit(t)
 	invoices(k, object{"timeout_ms": 1000})
 	task, holder := reportedUnderALock(k)
 	k.Later(10 * time.Second)
 	k.Tick()
-	require.Equal(t, "waiting_for_retry", k.steps(task)["pay"])
 	holder.commit()
 	k.Rest()
+	require.Equal(t, "complete", k.steps(task)["pay"])
 	require.Equal(t, "paid 3", k.invoice("A-1"))
 	require.Zero(t, get[int](k, "select count(*)::int from pawl.entity_claims"))
 	k.sound()
@@ -124,21 +124,14 @@ func TestTimeoutAfterTheReportLeavesTheRowToTheResult(t *testing.T) {
 // The row was held when its step reported, and the user's table refuses what the result would write: the result becomes a
 // dead letter, and the claim is its janitor's.
 func TestDeadLetterOfAResultLeavesItsClaimToTheJanitor(t *testing.T) {
-	for name, test := range map[string]struct {
-		timeout time.Duration // comes before the dead letter; 0: none
-		step    string
-	}{
-		"its attempt is open":   {0, "error"},
-		"its attempt has ended": {10 * time.Second, "waiting_for_retry"},
-	} {
+	for name, cancelled := range map[string]bool{"its task is open": false, "its task has ended": true} {
 		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
 			invoices(k, object{"timeout_ms": 1000})
 			task, holder := reportedUnderALock(k)
 			holder.commit()
-			if test.timeout > 0 {
-				k.Later(test.timeout)
-				k.Tick()
+			if cancelled {
+				k.Exec("select pawl.cancel_task($1, 'ann', 'not needed')", task)
 			}
 			k.Exec("create function no() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$")
 			k.Exec("create trigger no before update on invoices for each row execute function no()")
@@ -148,7 +141,7 @@ func TestDeadLetterOfAResultLeavesItsClaimToTheJanitor(t *testing.T) {
 					k.Exec("select pawl.dead_letter_messages('orchestration_step_results', $1, 'it raises')", ids)
 				}
 			}
-			require.Equal(t, test.step, k.steps(task)["pay"])
+			require.Equal(t, "error", k.steps(task)["pay"])
 			require.Equal(t, "paying 2", k.invoice("A-1"))
 
 			k.Exec("drop trigger no on invoices")

@@ -1,5 +1,5 @@
 -- does: wakes the clocks of all orchestrators, on channel pawl_due: something is due sooner than they may know.
--- called by: settle_odd_results for back-offs, create_tasks for start times.
+-- called by: settle_odd_step_results for back-offs, create_tasks for start times.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.announce_due() returns void language plpgsql as $$

@@ -42,7 +42,7 @@ begin
   if results is not null then
     perform from pawl.tasks t where t.task_id = any (array(select distinct r.task_id from unnest(results) r))
       order by t.task_id for no key update;
-    perform pawl.settle_results(results);
+    perform pawl.settle_step_results(results);
   end if;
   return taken;
 end $$;

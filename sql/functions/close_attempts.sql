@@ -1,7 +1,7 @@
 -- does: what the end of attempts means beyond their steps: concurrency slots, step keys, entity claims. queues and
 --   templates are those of the steps, when the caller knows them: what none of them uses is not looked for. Returns the
 --   tasks to settle.
--- called by: settle_results, unless nothing of the kind exists.
+-- called by: settle_step_results, unless nothing of the kind exists.
 -- locks: as the functions it calls, in the engine's order: slots, identities, entities.
 -- raises: nothing of its own.
 create or replace function pawl.close_attempts(results pawl.step_result[], queues text[], templates int[])

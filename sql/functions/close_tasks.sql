@@ -1,5 +1,5 @@
 -- does: what follows the end of a task, in the transaction that ends it: the identity's status and expiry, the reply.
--- called by: settle_results, finish_counted_tasks, end_tasks.
+-- called by: settle_step_results, finish_counted_tasks, end_tasks.
 -- locks: identity rows of the tasks' keys, in the order of their keys.
 -- raises: nothing of its own.
 create or replace function pawl.close_tasks(ids uuid[]) returns void

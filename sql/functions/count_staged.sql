@@ -1,7 +1,7 @@
 -- does: counts tasks down when every hop goes through its queue: those with a step that became ready are sent to the
 --   step-enqueuer, those at their end to the finalizer. Returns the others, for settle_tasks: an end with a failed step, and
 --   tasks that were ended before.
--- called by: settle_results in staged mode.
+-- called by: settle_step_results in staged mode.
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing of its own.
 create or replace function pawl.count_staged(ids uuid[], done int[], active int[], slow uuid[]) returns uuid[]

@@ -31,7 +31,7 @@ begin
     where x.task_id = s.task_id and x.step = s.step and x.index = s.index;
     perform pawl.settle_tasks(array[s.task_id]);
   else
-    perform pawl.settle_results(array[(s.task_id, s.step, s.index, s.attempt, 'failed', null,
+    perform pawl.settle_step_results(array[(s.task_id, s.step, s.index, s.attempt, 'failed', null,
       jsonb_build_object('type', 'crash', 'message', 'the worker is gone, its claim was released', 'retryable', true),
       s.worker, null)::pawl.step_result]);
   end if;

@@ -1,8 +1,9 @@
 -- does: fires what is due of tasks: of the first ones that nobody holds, as many as their steps fit one transaction, at
---   least one. sizes are their numbers of steps: a start or a retry looks at all of them. Returns how many it took.
+--   least one. sizes are their numbers of steps: a start or a retry looks at all of them. An attempt whose step somebody holds is
+--   just reporting (hand_in_step_results) and left for the next look. Returns how many tasks it took, 0 when none was due.
 -- called by: fire_due, fire_alone: in a sub-transaction, whose locks are its own, since updating a row that was locked
 --   outside costs a MultiXact.
--- locks: tasks and their entity claims, skip locked, then their steps.
+-- locks: tasks and their entity claims, skip locked, then their steps, those whose timeout is over skip locked.
 -- raises: what a task raises.
 create or replace function pawl.fire_tasks(ids uuid[], sizes int[]) returns int
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
@@ -14,6 +15,7 @@ declare
   mine uuid[] := '{}';
   size bigint := 0;
   late uuid[];
+  free uuid[];
   starting uuid[];
   retries pawl.step_ref[];
   timeouts pawl.step_result[];
@@ -34,6 +36,13 @@ begin
   late := array(select t.task_id from pawl.tasks t where t.task_id = any (mine) and t.due_at <= at
     and t.state <> 'pending' and not pawl.is_final(t.state));
   if cardinality(late) > 0 then
+    -- Ending a task waits for its steps; who holds one that has a timeout is reporting, perhaps in a transaction that stays open.
+    free := array(select s.task_id from pawl.steps s where s.task_id = any (late) and s.due_at is not null
+      and s.state in ('in_progress', 'enqueued') for no key update skip locked);
+    late := array(select i from unnest(late) i where (select count(*) from pawl.steps s where s.task_id = i and s.due_at is not null
+      and s.state in ('in_progress', 'enqueued')) = cardinality(array_positions(free, i)));
+  end if;
+  if cardinality(late) > 0 then
     perform pawl.end_tasks(late, 'timed_out', '{"type": "timeout", "message": "the task ran longer than its timeout"}');
   end if;
   starting := array(select t.task_id from pawl.tasks t where t.task_id = any (mine) and t.state = 'pending' and t.due_at <= at);
@@ -43,9 +52,9 @@ begin
   timeouts := array(select (s.task_id, s.step, s.index, s.attempt, 'failed', null,
       '{"type": "timeout", "message": "the attempt ran longer than the step''s timeout"}'::jsonb, s.worker, null)::pawl.step_result
     from pawl.steps s where s.task_id = any (mine) and s.due_at <= at and s.state in ('in_progress', 'enqueued')
-    order by s.due_at, s.task_id, s.step limit bound);
+    order by s.due_at, s.task_id, s.step limit bound for no key update skip locked);
   if cardinality(timeouts) > 0 then
-    perform pawl.settle_results(timeouts);
+    perform pawl.settle_step_results(timeouts);
   end if;
   retries := array(select (s.task_id, s.step, s.index)::pawl.step_ref
     from pawl.steps s where s.task_id = any (mine) and s.due_at <= at and s.state = 'waiting_for_retry'
@@ -54,5 +63,6 @@ begin
     perform pawl.start_attempts(retries);
     perform pawl.settle_tasks(array(select distinct r.task_id from unnest(retries) r order by r.task_id));
   end if;
-  return cardinality(mine);
+  return case when cardinality(late) + cardinality(starting) + cardinality(timeouts) + cardinality(retries) > 0
+    then cardinality(mine) else 0 end;
 end $$;

@@ -54,6 +54,6 @@ begin
   select 'lost_message', 'foreign', r.task_id, r.step, r.index, r.attempt, at from unnest(results) r;
   delete from pawl.reconciler_notes n using unnest(results) r
   where n.task_id = r.task_id and n.step = r.step and n.index = r.index;
-  perform pawl.settle_results(results);
+  perform pawl.settle_step_results(results);
   repaired := cardinality(results);
 end $$;

@@ -1,6 +1,6 @@
 -- does: how long a failed step waits before its next attempt: what the handler asked for (retry_after, seconds, at most a
 --   day), else the step's back-off with jitter.
--- called by: settle_odd_results.
+-- called by: settle_odd_step_results.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.retry_delay(limits pawl.template_steps, failures int, error jsonb) returns interval

@@ -1,7 +1,7 @@
 -- does: builds and sends the messages of attempts that have just been enqueued, grouped by queue. Input and the results
 --   of the needed steps travel along, unless together they are stored in more than 16 kB: then by_reference, and the header
 --   bytes tells the queue's reader how much a claim of it is at least, 128 kB: stored text may be a tenth of the text.
--- called by: create_tasks, settle_results, start_attempts: in the transaction that enqueues the steps (R1).
+-- called by: create_tasks, settle_step_results, start_attempts: in the transaction that enqueues the steps (R1).
 -- locks: nothing.
 -- raises: undefined_function (42883) when a queue is missing: an infrastructure error, the caller tries again.
 create or replace function pawl.send_step_messages(refs pawl.step_ref[]) returns void

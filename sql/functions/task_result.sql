@@ -1,7 +1,7 @@
 -- does: gives the result of a task whose steps have ended: that of its template's result step, or those of all steps that
 --   nobody needs. A table function, because the planner puts such a one in place of its call; a scalar one with a query in
 --   it would be a query of its own for each task.
--- called by: settle_results, finish_counted_tasks.
+-- called by: settle_step_results, finish_counted_tasks.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.task_result(task_id uuid, template_id int) returns table (result jsonb) language sql stable as $$

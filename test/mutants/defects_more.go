@@ -8,7 +8,7 @@ func ends() []defect {
 			"s.state in ('pending', 'enqueued', 'in_progress', 'waiting_for_retry', 'waiting')\n    and not (s.state", "s.state in ('pending', 'enqueued', 'in_progress', 'waiting')\n    and not (s.state"),
 		sql("end_tasks", "a cancelled task keeps its deadline", m, "finalized_at = at, due_at = null, open_count", "finalized_at = at, open_count"),
 		sql("end_tasks", "a cancelled task keeps its key", m, "  perform pawl.close_tasks(ids);\n", ""),
-		sql("settle_results", "a complete task does not say so to its key and its sender", m, "      perform pawl.close_tasks(counted.told);\n", "      null;\n"),
+		sql("settle_step_results", "a complete task does not say so to its key and its sender", m, "      perform pawl.close_tasks(counted.told);\n", "      null;\n"),
 		sql("finish_counted_tasks", "a failed task does not say so to its key and its sender", m, "    perform pawl.close_tasks(told);\n", "    null;\n"),
 		sql("finalize_tasks", "a finalizer decides without the task's lock", []tests{engine("Finaliz")},
 			"  perform from pawl.tasks t where t.task_id = any (tasks) order by t.task_id for no key update;\n", ""),

@@ -1,9 +1,10 @@
 -- does: applies results to the steps of locked tasks: CAS, count down, enqueue what became ready, count, complete.
 --   Complete results of plain templates take the short way through the counters; everything else ends in settle_tasks.
--- called by: hand_in_results, apply_step_results, which hold the tasks' locks.
+--   Returns the messages whose results ended their attempts; the others were absorbed, or are dead letters.
+-- called by: hand_in_step_results, apply_step_results, fire_tasks, reconcile_attempts, which hold the tasks' locks.
 -- locks: steps of the locked tasks. A claim may hold one until its own commit, but a claim waits for nobody.
 -- raises: nothing of its own.
-create or replace function pawl.settle_results(results pawl.step_result[]) returns void
+create or replace function pawl.settle_step_results(results pawl.step_result[]) returns bigint[]
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
@@ -11,6 +12,7 @@ declare
   settings record;
   moved record;
   counted record;
+  odd record;
   slow uuid[];
 begin
   select s.staged, s.max_steps_per_transaction as most, array(select q.queue from pawl.queues q where q.gated) as gated,
@@ -22,7 +24,7 @@ begin
     from unnest(results) with ordinality r(task_id, step, index, attempt, status, result, error, worker, msg_id, ord)
     where r.status = 'complete' and s.task_id = r.task_id and s.step = r.step and s.index = r.index and s.attempt = r.attempt
       and s.state in ('in_progress', 'enqueued')
-    returning s.task_id, s.template_id, s.step, s.queue, r.ord),
+    returning s.task_id, s.template_id, s.step, s.queue, r.ord, r.msg_id),
   counts as materialized (
     select d.task_id, e.child, count(*)::smallint as n,
       not bool_or(e.child_keyed) and row_number() over () <= settings.most as may
@@ -44,7 +46,7 @@ begin
     group by d.task_id)
   select array_agg(t.task_id) as ids, array_agg(t.done) as done, array_agg(t.active) as active,
     array_agg(t.task_id) filter (where t.slow) as slow,
-    (select array_agg(x.ord) from done x) as applied,
+    (select array_agg(x.ord) from done x) as applied, (select array_agg(x.msg_id) from done x) as messages,
     case when settings.held then (select array_agg(distinct x.queue) from done x) end as queues,
     case when settings.held then (select array_agg(distinct x.template_id) from done x) end as templates,
     (select array_agg((y.task_id, y.step, 0)::pawl.step_ref) from readied y where y.state = 'enqueued') as refs
@@ -52,7 +54,9 @@ begin
 
   slow := moved.slow;
   if coalesce(cardinality(moved.applied), 0) < cardinality(results) then
-    slow := slow || pawl.settle_odd_results(results, moved.applied);
+    odd := pawl.settle_odd_step_results(results, moved.applied);
+    slow := slow || odd.touched;
+    moved.messages := moved.messages || odd.messages;
     moved.queues := null; -- and templates: the other steps' are not known
     moved.templates := null;
   end if;
@@ -96,4 +100,5 @@ begin
   if slow is not null then
     perform pawl.settle_tasks(array(select distinct s from unnest(slow) s order by s));
   end if;
+  return moved.messages;
 end $$;

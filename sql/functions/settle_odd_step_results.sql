@@ -1,10 +1,10 @@
 -- does: the results that did not simply complete a step: failures end their attempt (back-off or error), what is older or
---   no longer open is absorbed, what is newer or unknown is a dead letter. Returns the tasks to settle: those with a failed
---   step, and those whose absorbed result asks for a new evaluation.
--- called by: settle_results.
+--   no longer open is absorbed, what is newer or unknown is a dead letter. touched are the tasks to settle: those with a failed
+--   step, and those whose absorbed result asks for a new evaluation. messages are those whose results ended an attempt.
+-- called by: settle_step_results.
 -- locks: steps of the locked tasks.
 -- raises: nothing of its own.
-create or replace function pawl.settle_odd_results(results pawl.step_result[], applied bigint[]) returns uuid[]
+create or replace function pawl.settle_odd_step_results(results pawl.step_result[], applied bigint[], out touched uuid[], out messages bigint[])
 language plpgsql as $$
 declare
   at timestamptz := pawl.now();
@@ -12,8 +12,8 @@ declare
   s pawl.steps;
   limits pawl.template_steps;
   again boolean;
-  touched uuid[] := '{}';
 begin
+  touched := '{}';
   for r in select u.* from unnest(results) with ordinality u(task_id, step, index, attempt, status, result, error, worker, msg_id, ord)
     where applied is null or not u.ord = any (applied) order by u.ord
   loop
@@ -37,6 +37,7 @@ begin
         perform pawl.announce_due();
       end if;
       touched := touched || r.task_id;
+      messages := messages || r.msg_id;
     else
       insert into pawl.absorbed (queue, msg_id, task_id, step, index, attempt, reason)
       values ('orchestration_step_results', r.msg_id, r.task_id, r.step, r.index, r.attempt,
@@ -44,5 +45,4 @@ begin
       touched := touched || r.task_id;
     end if;
   end loop;
-  return touched;
 end $$;

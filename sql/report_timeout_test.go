@@ -1,0 +1,103 @@
+package sql_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// timed is a task of two steps side by side, of which b may take a second.
+func (k *kit) timed() (a, b delivery) {
+	k.Template("shop/timed", nil, step("a"), step("b", object{"timeout_ms": 1000, "retry": object{"max_attempts": 2}}))
+	task := k.Submit("shop/timed")
+	for _, d := range k.Claim(queue) {
+		require.Equal(k, task, d.Task)
+		if d.Step == "a" {
+			a = d
+		} else {
+			b = d
+		}
+	}
+	return a, b
+}
+
+const attempts = "select attempt || ' ' || state from pawl.steps where step = 'b'"
+
+// What has been accepted and committed no timeout undoes, or its effects would be written twice.
+func TestAnAcceptedReportEndsItsAttempt(t *testing.T) {
+	for name, settings := range map[string]string{
+		"the task is held": "select 1", "every hop through its queue": "update pawl.engine_settings set staged = true",
+		"nothing applied directly": "update pawl.engine_settings set direct = false",
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCommittingKit(t)
+			a, b := k.timed()
+			k.Exec(settings)
+			holder := k.begin()
+			holder.Finish(queue, a) // in a transaction that stays open
+			reporter := k.begin()
+			reporter.Finish(queue, b)
+			k.Later(time.Minute)
+			require.EqualValues(k, 0, k.Tick()["fired"], "somebody holds the task, or the step")
+			reporter.commit()
+			holder.commit()
+			require.EqualValues(k, 0, k.Tick()["fired"], "nothing is due any more")
+			require.Equal(k, "1 in_progress", get[string](k, attempts))
+			k.Rest()
+			require.Equal(k, "1 complete", get[string](k, attempts))
+			require.Equal(k, 1, get[int](k, "select count(*)::int from pawl.tasks where state = 'complete'"))
+			k.sound()
+		})
+	}
+}
+
+// A report that meets a timeout which is not committed yet is late, whatever it still reads of the step.
+func TestAReportBesideItsTimeoutIsLate(t *testing.T) {
+	k := newCommittingKit(t)
+	_, b := k.timed()
+	k.Later(time.Minute)
+	clock := k.begin()
+	require.EqualValues(k, 1, clock.Tick()["fired"])
+	k.late(queue, b)
+	clock.commit()
+	k.Rest()
+	require.Equal(k, "1 waiting_for_retry", get[string](k, attempts))
+	require.Equal(k, 1, get[int](k, "select count(*)::int from pawl.absorbed"))
+	k.sound()
+}
+
+// When that timeout is undone, the result counts after all: it was not thrown away.
+func TestAResultOutlivesATimeoutThatIsUndone(t *testing.T) {
+	k := newCommittingKit(t)
+	_, b := k.timed()
+	k.Later(time.Minute)
+	clock := k.begin()
+	require.EqualValues(k, 1, clock.Tick()["fired"])
+	k.late(queue, b)
+	clock.Exec("rollback")
+	k.Rest()
+	require.Equal(k, "1 complete", get[string](k, attempts))
+	k.sound()
+}
+
+// The clock waits for no report: a task past its deadline is left for the next look while one of its steps reports.
+func TestTheDeadlineWaitsForNoReport(t *testing.T) {
+	k := newCommittingKit(t)
+	a, b := k.timed()
+	k.Exec("update pawl.tasks set due_at = pawl.now() + interval '10 s'")
+	holder := k.begin()
+	holder.Finish(queue, a)
+	reporter := k.begin()
+	reporter.Finish(queue, b)
+	holder.commit()
+	k.Later(time.Minute)
+	tick := k.Tick()
+	require.EqualValues(k, 0, tick["fired"])
+	require.Equal(k, false, tick["more"])
+	reporter.commit()
+	require.EqualValues(k, 1, k.Tick()["fired"])
+	require.Equal(k, "timed_out", get[string](k, "select state::text from pawl.tasks"))
+	k.Rest()
+	k.sound()
+}
