@@ -12,21 +12,29 @@ declare
   at timestamptz := pawl.now();
   ids uuid[];
   sizes int[];
+  held uuid[] := '{}';
+  full_look boolean;
   fired int := 0;
   put_off int := 0;
   raised jsonb;
   next_at timestamptz;
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
-  select array_agg(d.task_id order by d.due_at), array_agg(p.step_count order by d.due_at) into ids, sizes from (
-    select u.task_id, min(u.due_at) as due_at from (
-      (select t.task_id, t.due_at from pawl.tasks t where t.due_at <= at order by t.due_at limit quantity)
+  -- Held tasks may have more due rows than one look takes: if nobody fired, those behind them are looked at, a few times.
+  for look in 1 .. 10 loop
+    with due as materialized (
+      (select t.task_id, t.due_at from pawl.tasks t where t.due_at <= at and not t.task_id = any (held)
+        order by t.due_at limit quantity)
       union all
-      (select s.task_id, s.due_at from pawl.steps s where s.due_at <= at order by s.due_at limit quantity)) u
-    group by u.task_id order by min(u.due_at) limit quantity) d
-  cross join lateral (select x.template_id from pawl.tasks x where x.task_id = d.task_id offset 0) t
-  join pawl.templates p on p.template_id = t.template_id;
-  if ids is not null then
+      (select s.task_id, s.due_at from pawl.steps s where s.due_at <= at and not s.task_id = any (held)
+        order by s.due_at limit quantity))
+    select array_agg(d.task_id order by d.due_at), array_agg(p.step_count order by d.due_at),
+      (select count(*) >= quantity from due)
+    into ids, sizes, full_look
+    from (select u.task_id, min(u.due_at) as due_at from due u group by u.task_id order by min(u.due_at) limit quantity) d
+    cross join lateral (select x.template_id from pawl.tasks x where x.task_id = d.task_id offset 0) t
+    join pawl.templates p on p.template_id = t.template_id;
+    exit when ids is null;
     begin
       fired := pawl.fire_tasks(ids, sizes);
     exception when others then
@@ -35,7 +43,9 @@ begin
       end if;
       select a.fired, a.put_off, a.raised into fired, put_off, raised from pawl.fire_alone(ids, sizes) a;
     end;
-  end if;
+    exit when fired + put_off > 0 or not full_look;
+    held := held || ids;
+  end loop;
   select min(d.due_at) into next_at from (
     (select t.due_at from pawl.tasks t where t.due_at is not null order by t.due_at limit 1)
     union all (select s.due_at from pawl.steps s where s.due_at is not null order by s.due_at limit 1)) d;
