@@ -130,7 +130,7 @@ func TestOperatorRoleReadsAndCommands(t *testing.T) {
 	k.Exec("create table secrets (id int primary key, s text, v int not null)")
 	raised := operator.refused("PW030", "select pawl.register_entity('secret', $1, 'ann', 'curious')",
 		entity(object{"table": "secrets", "key": "id", "status": "s", "version": "v"}))
-	require.Contains(t, raised.Message, "you may not update secrets yourself")
+	require.Contains(t, raised.Message, "you may not update public.secrets yourself")
 }
 
 func TestOrchestratorRoleRunsTheEngine(t *testing.T) {

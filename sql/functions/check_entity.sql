@@ -1,10 +1,12 @@
--- does: checks what an operator says about an entity against the table itself. Returns the row to keep.
+-- does: checks what an operator says about an entity against the table itself. Returns the row to keep. A table whose name has
+--   no schema is looked for in the search path, then in public: with roles installed the path is Postgres' own.
 -- called by: register_entity.
 -- locks: nothing.
 -- raises: PW030 naming what does not fit.
 create or replace function pawl.check_entity(entity text, settings jsonb) returns pawl.entities language plpgsql as $$
 declare
-  place regclass := to_regclass(settings->>'table');
+  place regclass := coalesce(to_regclass(settings->>'table'),
+    case when strpos(settings->>'table', '.') = 0 then to_regclass('public.' || (settings->>'table')) end);
   columns text[] := array[settings->>'key', settings->>'status', settings->>'version'];
   states text[] := array(select jsonb_array_elements_text(
     case jsonb_typeof(settings->'states') when 'array' then settings->'states' else '[]' end));
@@ -22,7 +24,7 @@ begin
     when odd is not null then 'unknown setting ' || odd
     when place is null then format('there is no table %s', coalesce(settings->>'table', '(table is missing)'))
     when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = place and (c.relkind not in ('r', 'p')
-      or n.nspname in ('pawl', 'pawl_queues', 'pgmq', 'pg_catalog', 'information_schema'))) then format('%s is not a table of yours', place)
+      or c.relpersistence = 't' or n.nspname in ('pawl', 'pawl_queues', 'pgmq', 'pg_catalog', 'information_schema'))) then format('%s is not a table of yours', place)
     when not (has_table_privilege(session_user, place, 'select') and has_table_privilege(session_user, place, 'update')) then format('you may not update %s yourself', place)
     when not has_table_privilege((select n.nspowner from pg_namespace n where n.nspname = 'pawl'), place, 'update')
       then format('the owner of schema pawl may not update %s', place)
@@ -35,6 +37,8 @@ begin
       and a.atttypid in ('int'::regtype, 'bigint'::regtype) and a.attnotnull)
       then format('column %s of %s must be int or bigint, not null', settings->>'version', place)
     when cardinality(states) = 0 then 'states must list the states of the status column'
+    when pawl.unfit_state(place, settings->>'status', states) is not null
+      then format('state %s does not fit column %s of %s', pawl.unfit_state(place, settings->>'status', states), settings->>'status', place)
     when used is not null then format('applied templates use its states %s', used)
     when coalesce(settings->>'module', '') = '' then 'module must name who answers for it'
     when coalesce((settings->>'claim_limit')::interval, interval '1 s') <= interval '0' then 'claim_limit must be positive' end;

@@ -1,7 +1,7 @@
 -- does: makes the four roles of the project, without login, and gives each the least it needs in this database. Grant them
 --   to your own: pawl_producer sends requests, pawl_worker claims and reports on the queues it was granted (grant_queue),
---   pawl_operator reads everything and calls the operator functions, pawl_orchestrator runs the engine. Functions for
---   producers, workers and operators run with the owner's rights from then on. May be repeated.
+--   pawl_operator reads everything and calls the operator functions, pawl_orchestrator runs the engine. What
+--   they call runs with the owner's rights from then on, and so does the orchestrator's end of a claim on the user's row. May be repeated.
 -- called by: an owner, once; refresh_roles after every write of functions.
 -- locks: catalog rows.
 -- raises: 42501 when the caller may not create roles.
@@ -25,8 +25,7 @@ begin
   grant usage on schema pawl to pawl_producer, pawl_worker, pawl_operator, pawl_orchestrator;
   for f in select * from pawl.role_functions() loop
     execute format('alter function %s security definer', f.signature);
-    execute format('alter function %s set search_path = %s', f.signature,
-      case f.name when 'register_entity' then 'public, pg_temp' else 'pg_catalog, pg_temp' end);
+    execute format('alter function %s set search_path = pg_catalog, pg_temp', f.signature);
     execute format('grant execute on function %s to %I', f.signature, f.role);
   end loop;
   -- An operator sees everything, messages too, and calls what only computes.

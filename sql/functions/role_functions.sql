@@ -1,4 +1,5 @@
--- does: the functions that the roles pawl_producer, pawl_worker and pawl_operator call. They run with the owner's rights.
+-- does: the functions that run with the owner's rights: those that pawl_producer, pawl_worker and pawl_operator call, and the one
+--   by which pawl_orchestrator, which sees no table of the user's, ends entity claims.
 -- called by: install_roles.
 -- locks: nothing.
 -- raises: nothing.
@@ -13,7 +14,8 @@ language sql stable as $$
       'explain_task', 'stuck_tasks', 'note_stuck_report', 'get_step_readiness_status', 'get_next_ready_tasks',
       'would_create_cycle',
       'register_template', 'register_entity', 'claim_coverage', 'park_templates', 'unpark_templates', 'beat_janitor',
-      'revert_stale_claims', 'grant_queue', 'revoke_queue'])) w(role, names)
+      'revert_stale_claims', 'grant_queue', 'revoke_queue']),
+    ('pawl_orchestrator', array['end_entity_claims'])) w(role, names)
   join pg_proc p on p.proname = any (w.names) and p.pronamespace = 'pawl'::regnamespace
   order by 1, 2
 $$;
