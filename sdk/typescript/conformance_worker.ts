@@ -52,3 +52,4 @@ await worker.run().catch((problem: Error) => {
   console.error(`conformance_worker: ${problem.message}`);
   process.exitCode = 1;
 });
+process.exit();

@@ -9,3 +9,4 @@ await worker.run().catch((problem: Error) => {
   console.error(`throughput_worker: ${problem.message}`);
   process.exitCode = 1;
 });
+process.exit();

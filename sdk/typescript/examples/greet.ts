@@ -9,3 +9,4 @@ await worker.run().catch((problem: Error) => {
   console.error(`greet: ${problem.message}`);
   process.exitCode = 1;
 });
+process.exit(); // also while a handler that ignored its signal keeps something open

@@ -30,4 +30,4 @@ await worker.run({ untilEof: process.argv.includes("--until-eof") }).catch((prob
   console.error(`shop_parcels: ${problem.message}`);
   process.exitCode = 1;
 });
-await shop.end();
+process.exit(); // also while a handler that ignored its signal keeps something open

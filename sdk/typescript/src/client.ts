@@ -3,10 +3,11 @@ import { hostname } from "node:os";
 
 import type pg from "pg";
 
-import { besides, connectionConfig, explain, explainReach, findUrl, openPool, rows, sqlState, type Queryable } from "./database.js";
+import { besides, connectionConfig, findUrl, openPool, rows, type Queryable } from "./database.js";
 import { ClientError, ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
 import { envelope, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
 import { pause } from "./look.js";
+import { explain, explainReach, sqlState } from "./sqlstate.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 import { Waiter, type Decision, type Trail } from "./waiter.js";
 

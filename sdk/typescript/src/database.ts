@@ -1,4 +1,4 @@
-/** Calls to the database that never hang for ever, and what to do about their errors. */
+/** Calls to the database that never hang for ever. */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +12,19 @@ import { textOf } from "./log.js";
 export const callTimeout = 10_000;
 const connectTimeout = 10_000;
 
-/** Runs statements: a pg.Pool, pg.Client or pg.PoolClient, or anything that looks like one. */
+/** A connection with a transaction of the caller's: a pg.Client or pg.PoolClient, or anything that looks like one. */
 export interface Queryable {
   query(text: string, values?: unknown[]): Promise<{ rows: any[] }>;
+  /** A pool has it. Each of a pool's statements may run on another connection, and commits there. */
+  readonly totalCount?: never;
+}
+
+/** Refuses a pool where a transaction is wanted: what it is given would be committed at once, whatever becomes of the transaction. */
+export function refusePool(doing: string, client: Queryable): void {
+  if (!("totalCount" in client)) return;
+  throw new ConfigError(
+    `${doing}: this is a pool, whose statements run outside of your transaction: give the client that began it, of "const client = await pool.connect()"`,
+  );
 }
 
 /** The URL given, else PAWL_DATABASE_URL, else that of a `pawl dev` that runs on this machine. */
@@ -76,41 +86,4 @@ export async function rows(pool: pg.Pool, text: string, values: unknown[], timeo
 /** Runs a statement that gives one JSON text, and returns what it says. */
 export async function call<T>(pool: pg.Pool, text: string, values: unknown[], timeout = callTimeout): Promise<T> {
   return JSON.parse((await rows(pool, text, values, timeout))[0].answer) as T;
-}
-
-/** The SQLSTATE of an error of the database; codes of the system, such as EPIPE, have no digit. */
-export function sqlState(problem: unknown): string | undefined {
-  const code = (problem as { code?: unknown } | null)?.code;
-  return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
-}
-
-/** The SQLSTATE when the database refused what a call carried, so that repeating it is useless. */
-export function refusesData(problem: unknown): string | undefined {
-  const state = sqlState(problem);
-  return state && (state === "PW016" || state.startsWith("22") || state.startsWith("54")) ? state : undefined;
-}
-
-/** The text of a database error with what to do about it. */
-export function explain(problem: unknown): string {
-  const text = textOf(problem) || String((problem as { code?: unknown } | null)?.code ?? problem);
-  switch (sqlState(problem)) {
-    case "42883":
-    case "3F000":
-    case "42P01":
-      return `${text}: the database lacks Pawl's functions, or an earlier version made them: run \`pawl migrate\``;
-    case "42501":
-      return `${text}: the owner grants a queue with: select pawl.grant_queue(role, queue)`;
-  }
-  const hint = (problem as { hint?: unknown } | null)?.hint;
-  return typeof hint === "string" && hint ? `${text}: ${hint}` : text;
-}
-
-/** The same for a first call: where it went and what to look at, when the database could not be reached. Without a secret. */
-export function explainReach(problem: unknown, connection: pg.PoolConfig): string {
-  const state = sqlState(problem);
-  if (state && !/^(08|28|3D|53|57)/.test(state)) return explain(problem);
-  const { database, host, port } = new pg.Client(connection);
-  const text = `reaching the database ${database ?? ""} at ${host}:${port}: ${explain(problem)}`;
-  if (state && !/^(28|3D)/.test(state)) return text;
-  return `${text}: ${state ? "" : "is Postgres running there? "}check PAWL_DATABASE_URL or the URL in the code; \`pawl dev\` starts a private one`;
 }

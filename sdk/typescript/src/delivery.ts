@@ -34,7 +34,6 @@ export interface StepSource {
   readonly queue: string;
   readonly worker: string;
   readonly signal: AbortSignal;
-  readonly refuseUnknown?: boolean;
   /** A transaction of the handler decides about the message from now on. */
   enterTransaction(): void;
 }
@@ -48,6 +47,8 @@ export class Delivery implements StepSource {
   ended = false;
   /** step.completeIn was called: the message may be locked or gone. */
   inTransaction = false;
+  /** Its report was set aside. */
+  apart = false;
   private readonly controller = new AbortController();
 
   constructor(
@@ -120,6 +121,11 @@ export class Outcome {
   readonly giveBack: boolean;
   /** To have ended with its transaction: the report counts only when that did not commit. */
   readonly presumed: boolean;
+  /** A failure stands in for a result that the database refuses. */
+  replaced = false;
+  /** Of one that was set aside: how many tries have failed, and when the next one is due. */
+  tries = 0;
+  retryAt = 0;
 
   constructor(
     readonly delivery: Delivery,

@@ -1,12 +1,13 @@
 import { Ahead, maxWait } from "./ahead.js";
+import { Apart, maxBackoff, minBackoff } from "./apart.js";
 import type { Accepted, Calls } from "./calls.js";
-import { explain, refusesData } from "./database.js";
 import { Delivery, Outcome, type Claimed } from "./delivery.js";
 import { LeaseLost, Stopping, TimedOut } from "./errors.js";
 import { types } from "./failure.js";
 import { clean } from "./json.js";
 import { textOf, type Log } from "./log.js";
 import { Alarm, Look } from "./look.js";
+import { explain, isLocked, refusesReport } from "./sqlstate.js";
 
 // Bounds of the milliseconds that the first ended handler waits for others to be reported with, while others are at work: a
 // quarter of what the last call took, so that a busy database gets fewer and fuller calls.
@@ -15,9 +16,6 @@ const maxLinger = 10;
 // Bounds of one call.
 const maxReports = 200;
 const maxReportBytes = 4 << 20;
-// Bounds of the milliseconds between calls while they fail.
-const minBackoff = 50;
-const maxBackoff = 5_000;
 // How often a step whose handler this worker does not have is put back for others, before it is reported as failed.
 const unknownDeliveries = 5;
 
@@ -47,7 +45,7 @@ export class Lane {
   readonly held = new Map<number, Delivery>();
   /** No more claims. */
   stopping = false;
-  private running = 0; // handlers at work
+  private readonly atWork = new Set<Delivery>(); // whose handlers have not returned
   private waiting: Delivery[] = []; // claimed ahead, for the next free slots
   private ended: Outcome[] = []; // of handlers that returned, not reported yet
   private linger = minLinger;
@@ -58,6 +56,7 @@ export class Lane {
   private dead = false; // no more calls: stopping has taken too long
   private readonly ahead = new Ahead();
   private readonly look: Look;
+  private readonly apart: Apart;
   private readonly alarm = new Alarm();
   private readonly unknown = new Set<string>();
   private conversation: Promise<void> = Promise.resolve();
@@ -68,6 +67,7 @@ export class Lane {
     this.queue = config.queue;
     this.worker = config.worker;
     this.look = new Look(config.idle);
+    this.apart = new Apart(this, config.calls, config.log);
   }
 
   start(): void {
@@ -82,12 +82,12 @@ export class Lane {
 
   /** Whether nothing is at work and nothing is left to report. */
   get idle(): boolean {
-    return this.running === 0 && this.ended.length === 0;
+    return this.atWork.size === 0 && this.ended.length === 0;
   }
 
   /** Whether no handler is at work. */
   get quiet(): boolean {
-    return this.running === 0;
+    return this.atWork.size === 0;
   }
 
   /** No more claims; what waits for a slot goes to other workers. */
@@ -102,6 +102,13 @@ export class Lane {
     for (const d of this.held.values()) if (!d.ended) d.abort(new Stopping());
   }
 
+  /** Says which handlers have not returned, though their signals were aborted. */
+  leaveBehind(): void {
+    if (this.atWork.size === 0) return;
+    const handlers = [...new Set([...this.atWork].map((d) => d.body.handler))].sort().join(", ");
+    this.config.log.warn("stopping: handlers ignore their signals and are left behind; what they keep open keeps the process going, process.exit() ends it", { queue: this.queue, count: this.atWork.size, handlers });
+  }
+
   /** Reports what has ended, gives back the rest, and ends the conversation. */
   async windUp(): Promise<void> {
     this.quit = true;
@@ -111,17 +118,25 @@ export class Lane {
       await this.talk(this.takeEnded(), 0);
       await this.alarm.wait(this.retryAt - performance.now());
     }
-    if (this.ended.length > 0) this.config.log.warn("stopping: some results could not be reported, their steps come back when their leases end", { queue: this.queue });
-    const back = [...this.held.values()].filter((d) => !this.ended.some((o) => o.delivery === d));
-    this.held.clear();
+    const ended = new Set(this.ended.map((o) => o.delivery));
+    const back = [...this.held.values()].filter((d) => !d.apart && !ended.has(d));
+    back.forEach((d) => this.letGo(d));
     if (back.length > 0) this.config.log.info("stopping: giving unfinished steps back", { queue: this.queue, count: back.length });
     if (!this.dead) await this.giveBack(back);
+    const left = this.ended.length + (await this.apart.windUp(() => this.dead));
+    if (left > 0) this.config.log.warn("stopping: some results could not be reported, their steps come back when their leases end", { queue: this.queue, count: left });
+    this.held.clear();
   }
 
   /** No more calls. */
   die(): void {
     this.dead = true;
     this.alarm.ring();
+  }
+
+  /** Reports what was set aside and is due. */
+  reportApart(now: number): void {
+    this.apart.report(now);
   }
 
   /** Gives back what waits for its slot for too long. */
@@ -140,10 +155,10 @@ export class Lane {
   /** Decides what to say now, or how long to wait. */
   private plan(now: number): { outcomes: Outcome[]; quantity: number; wait: number } {
     if (now < this.retryAt) return { outcomes: [], quantity: 0, wait: this.retryAt - now };
-    const free = this.stopping ? 0 : this.config.slots - this.running - this.waiting.length; // less than none with what waits
+    const free = this.stopping ? 0 : this.config.slots - this.atWork.size - this.waiting.length; // less than none with what waits
     let wait = 60_000; // until rung
     // What has ended takes the claim along: only without it a claim goes out for itself.
-    if (this.ended.length > 0) wait = this.running > 0 && this.ended.length < maxReports ? this.lingerFrom + this.linger - now : 0;
+    if (this.ended.length > 0) wait = this.atWork.size > 0 && this.ended.length < maxReports ? this.lingerFrom + this.linger - now : 0;
     else if (free > 0) wait = this.look.at - now;
     if (wait > 0) return { outcomes: [], quantity: 0, wait };
     const outcomes = this.takeEnded();
@@ -179,9 +194,9 @@ export class Lane {
       else ({ reported, claimed } = await calls.reportAndClaim(outcomes, quantity));
     } catch (problem) {
       this.returned(began);
-      if (refusesData(problem) && outcomes.length > 0) await this.reportOneByOne(outcomes);
-      else this.failed(outcomes, problem);
-      return;
+      if (outcomes.length > 0 && refusesReport(problem)) return this.reportOneByOne(outcomes);
+      if (isLocked(problem)) this.apart.add(outcomes.splice(0));
+      return this.failed(outcomes, problem);
     }
     this.returned(began);
     this.ahead.called(outcomes.length, began, this.lingerFrom - began);
@@ -209,37 +224,29 @@ export class Lane {
     else this.config.log.debug("calling the database: it failed again", fields);
   }
 
-  /** Finds the report that the database refuses, and reports a failure in its place. */
+  /** Finds the reports that the database refuses; the others go through. */
   private async reportOneByOne(outcomes: Outcome[]): Promise<void> {
     for (const [i, o] of outcomes.entries()) {
       try {
-        this.settle([o], await this.reportOne(o));
+        this.settle([o], await this.apart.alone(o));
       } catch (problem) {
-        this.failed(outcomes.slice(i), problem);
-        return;
+        if (!refusesReport(problem) && !isLocked(problem)) return this.failed(outcomes.slice(i), problem);
+        this.apart.add([o], problem);
       }
     }
   }
 
-  private async reportOne(o: Outcome): Promise<Accepted[]> {
-    try {
-      return await this.config.calls.report([o]);
-    } catch (problem) {
-      const code = refusesData(problem);
-      if (!code) throw problem;
-      this.config.log.error("reporting step: the database refuses the result, a failure is reported in its place", { ...o.delivery.where(), sqlstate: code });
-      const message = `the database refuses the result (SQLSTATE ${code}): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store`;
-      o.report = { status: "failed", error: { type: types.invalidResult, message, retryable: false } };
-      return await this.config.calls.report([o]);
-    }
+  /** Holds a delivery no longer. */
+  letGo(d: Delivery): void {
+    if (this.held.get(d.body.msg_id) === d) this.held.delete(d.body.msg_id);
   }
 
   /** Lets go of what was reported. */
-  private settle(outcomes: Outcome[], answers: Accepted[]): void {
+  settle(outcomes: Outcome[], answers: Accepted[]): void {
     const late = new Set(answers.filter((a) => !a.accepted).map((a) => a.msg_id));
     for (const o of outcomes) {
       const d = o.delivery;
-      if (this.held.get(d.body.msg_id) === d) this.held.delete(d.body.msg_id);
+      this.letGo(d);
       const isLate = late.has(d.body.msg_id);
       if (!isLate || d.inTransaction) this.done++; // the transaction has committed, and took the message along
       else this.config.log.info("reporting step: too late, the result does not count", d.where());
@@ -261,7 +268,7 @@ export class Lane {
       else {
         this.held.set(body.msg_id, d);
         if (!run) this.endUnknown(d);
-        else if (this.running >= this.config.slots) this.waiting.push(d);
+        else if (this.atWork.size >= this.config.slots) this.waiting.push(d);
         else this.launch(d);
       }
     }
@@ -270,7 +277,7 @@ export class Lane {
   }
 
   private launch(d: Delivery): void {
-    this.running++;
+    this.atWork.add(d);
     void this.run(d).then((o) => this.end(o));
   }
 
@@ -290,7 +297,7 @@ export class Lane {
 
   /** Notes the outcome of a handler and frees its slot, for the next one if it waits already. */
   private end(o: Outcome): void {
-    this.running--;
+    this.atWork.delete(o.delivery);
     const next = this.stopping ? undefined : this.waiting.shift();
     if (next) this.launch(next);
     o.delivery.ended = true;
@@ -336,6 +343,10 @@ export class Lane {
     try {
       await this.config.calls.release(back);
     } catch (problem) {
+      if (back.length > 1 && (isLocked(problem) || refusesReport(problem))) {
+        for (const d of back) await this.giveBack([d]);
+        return;
+      }
       this.config.log.warn("giving steps back: it failed, they come back when their leases end", { queue: this.queue, count: back.length, error: textOf(problem) });
     }
   }

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-import { explain, rows, sqlState } from "./database.js";
+import { rows } from "./database.js";
 import {
   ClientError,
   InvalidRequest,
@@ -14,6 +14,7 @@ import {
 import { Listener } from "./listener.js";
 import { silentLog, textOf } from "./log.js";
 import { Alarm, Look, again } from "./look.js";
+import { explain, sqlState } from "./sqlstate.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 
 /** Where the outcome of a request will be found. */

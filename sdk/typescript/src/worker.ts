@@ -5,12 +5,13 @@ import type pg from "pg";
 
 import { Heart } from "./beat.js";
 import { Calls } from "./calls.js";
-import { besides, connectionConfig, explainReach, findUrl, openPool } from "./database.js";
+import { besides, connectionConfig, findUrl, openPool } from "./database.js";
 import { ConfigError } from "./errors.js";
 import { Lane, type Run } from "./lane.js";
 import { Listener } from "./listener.js";
 import { standardLog, type Log } from "./log.js";
 import { pause, within } from "./look.js";
+import { explainReach } from "./sqlstate.js";
 import { Step, encodeResult, type Parser } from "./step.js";
 
 // Milliseconds that handlers have to return once their signals are aborted.
@@ -31,7 +32,7 @@ export interface WorkerConfig {
   queues: (string | Queue)[];
   /** Leads to the database. Default: PAWL_DATABASE_URL, else a `pawl dev` that runs on this machine. */
   databaseUrl?: string;
-  /** Instead of databaseUrl: claims and reports go through it, one connection a queue at a time. It is left open. */
+  /** Instead of databaseUrl: claims and reports go through it, one connection a queue at a time, two while reports are refused. It is left open. */
   pool?: pg.Pool;
   /** Tells the worker's process apart, in the audit and in logs. Default: host, process id and a random part. */
   name?: string;
@@ -109,7 +110,8 @@ export class Worker {
 
   /**
    * Starts, works until SIGTERM, SIGINT or the signal, then stops gracefully. A second SIGTERM or SIGINT ends the process.
-   * With untilEof it stops, too, when standard input ends: for supervisors that hold it open.
+   * With untilEof it stops, too, when standard input ends: for supervisors that hold it open. Programs that do nothing else
+   * call process.exit() then: a handler that ignores its signal would keep the process going.
    */
   async run(options: { signal?: AbortSignal; untilEof?: boolean } = {}): Promise<void> {
     let asked!: () => void;
@@ -136,7 +138,8 @@ export class Worker {
   /**
    * Ends the worker: it claims no more, lets handlers finish for the grace period, then aborts their signals with Stopping,
    * reports what has ended and gives back what has not, so that other workers have it at once. A handler that ignores its
-   * signal is left behind. Resolves when all of that is done; it can be called any number of times, also before start.
+   * signal is left behind and named in the log: what it keeps open, such as a timer, keeps the process going until
+   * process.exit(). Resolves when all of that is done; it can be called any number of times, also before start.
    */
   stop(): Promise<void> {
     this.stopping ??= this.windDown();
@@ -162,7 +165,7 @@ export class Worker {
 
   private async open(): Promise<void> {
     const url = this.config.pool ? undefined : findUrl(this.config.databaseUrl);
-    this.pool = this.config.pool ?? openPool(url!, this.name, this.queues.length);
+    this.pool = this.config.pool ?? openPool(url!, this.name, 2 * this.queues.length); // a call, and a report that was set aside
     const connection: pg.PoolConfig = url ? connectionConfig(url, this.name) : besides(this.pool.options);
     const Pool = this.pool.constructor as typeof pg.Pool;
     this.beats = new Pool(besides(connection, { min: 0, max: Math.min(this.queues.length, 4) + 1 }));
@@ -193,13 +196,14 @@ export class Worker {
       return;
     }
     this.log.info("worker stops", { worker: this.name });
-    await Promise.all(this.lanes.map((lane) => lane.stopClaiming()));
+    const claiming = Promise.all(this.lanes.map((lane) => lane.stopClaiming())); // the grace period does not wait for the database
     await this.waitFor(this.config.graceMs ?? 20_000, (lane) => lane.idle);
     for (const lane of this.lanes) lane.interrupt();
     await this.waitFor(handBackTime, (lane) => lane.quiet);
+    for (const lane of this.lanes) lane.leaveBehind();
     // From here on calls that hang do not hold us up for longer than this.
     const dying = setTimeout(() => this.lanes.forEach((lane) => lane.die()), windUpTime);
-    await within(Promise.all(this.lanes.map((lane) => lane.windUp())), windUpTime + 500);
+    await within(Promise.all([claiming, ...this.lanes.map((lane) => lane.windUp())]), windUpTime + 500);
     clearTimeout(dying);
     await within(Promise.all(this.hearts.map((heart) => heart.stop())), 1_000);
     await this.disconnect();

@@ -159,6 +159,16 @@ export async function silentWay(t: TestContext, statement: string): Promise<{ ur
   return { url: way, count: () => count };
 }
 
+/** A way to the database that can fall silent: connections stay open and new ones are taken, and nothing is passed on. */
+export async function mutableWay(t: TestContext): Promise<{ url: string; mute: () => void }> {
+  let silent = false;
+  const way = await newWay(t, (near, far) => {
+    near.on("data", (data) => silent || far.write(data));
+    far.on("data", (data) => silent || near.write(data));
+  });
+  return { url: way, mute: () => void (silent = true) };
+}
+
 /** The URL of a way to the database that passes on what it is told to. When one end goes away, so does the other. */
 async function newWay(t: TestContext, pass: (near: Socket, far: Socket) => void): Promise<string> {
   const target = new URL(url);

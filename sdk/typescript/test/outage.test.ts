@@ -7,7 +7,7 @@ import pg from "pg";
 
 import { Client, ConfigError, LeaseLost, newRequestId, silentLog, type Step } from "../src/index.js";
 import { within } from "../src/look.js";
-import { eventually, newQueue, newWorker, pool, promised, silentWay, step, submit, until, url } from "./kit.js";
+import { aborted, eventually, limits, mutableWay, newQueue, newWorker, pool, promised, silentWay, step, submit, until, url, visibleAt } from "./kit.js";
 
 /** Ends all connections of a worker. */
 async function cut(worker: string): Promise<number> {
@@ -97,6 +97,29 @@ test("completeIn completes the step with the caller's transaction, or not at all
   assert.equal((await step(late!))?.state, "cancelled");
   await w.stop();
   assert.equal((await pool.query(`select from ledger_${queue}`)).rows.length, 1);
+});
+
+test("a lease ends by the clock while the database does not answer, not even to who connects", async (t) => {
+  const queue = await newQueue();
+  await limits(queue, { leaseMs: 3_000 });
+  const [task] = await submit(queue, "echo", 1);
+  const way = await mutableWay(t);
+  let failures = 0;
+  const log = { ...silentLog, warn: (message: string) => void (message.startsWith("extending leases: it failed") && failures++) };
+  const w = newWorker(t, queue, { databaseUrl: way.url, log, graceMs: 0 });
+  const began = promised();
+  const why = promised<unknown>();
+  w.handle("echo", async (step) => {
+    began.keep();
+    why.keep(await aborted(step.signal));
+  });
+  await w.start();
+  await began.promise;
+  const first = await visibleAt(queue, task!);
+  await eventually(async () => (await visibleAt(queue, task!)) > first, "the lease is extended");
+  way.mute();
+  assert.ok((await why.promise) instanceof LeaseLost);
+  assert.ok(failures <= 1, "the attempt to connect is not waited for");
 });
 
 test("a worker stops, and listens anew, though LISTEN is never answered", async (t) => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Worker, type Step } from "../src/index.js";
+import { Worker, silentLog, type Step } from "../src/index.js";
+import { within } from "../src/look.js";
 import { aborted, client, eventually, limits, newQueue, newWorker, patience, pool, promised, step, submit, until, url } from "./kit.js";
 
 interface Order {
@@ -183,6 +184,40 @@ test("stop lets handlers finish, and hands back what does not", async (t) => {
   // Handed back: visible at once, in the same attempt.
   const { rows } = await pool.query("select pawl.claim_steps($1, 10, 'second') as claimed", [queue]);
   assert.deepEqual(rows[0].claimed.map((c: any) => [c.task_id, c.attempt, c.delivery]), [[slow, 1, 2]]);
+});
+
+test("stop names the handlers that ignore their signals", async (t) => {
+  const queue = await newQueue("deaf");
+  const [task] = await submit(queue, "deaf", 1);
+  let said: any;
+  const log = { ...silentLog, warn: (message: string, fields?: object) => void (message.includes("left behind") && (said = fields)) };
+  const w = newWorker(t, queue, { graceMs: 0, log });
+  const began = promised();
+  w.handle("deaf", () => (began.keep(), new Promise(() => {})));
+  await w.start();
+  await began.promise;
+  await w.stop();
+  assert.deepEqual(said, { queue, count: 1, handlers: "deaf" });
+  const { rows } = await pool.query("select pawl.claim_steps($1, 10, 'second') as claimed", [queue]);
+  assert.deepEqual(rows[0].claimed.map((c: any) => c.task_id), [task]);
+});
+
+test("the grace period does not wait for what waited to be given back", async (t) => {
+  const queue = await newQueue();
+  await submit(queue, "echo", 1);
+  const w = newWorker(t, queue, { graceMs: 0 });
+  const [began, over] = [promised(), promised()];
+  w.handle("echo", async (step) => {
+    began.keep();
+    await aborted(step.signal);
+    over.keep();
+  });
+  await w.start();
+  await began.promise;
+  const lane = w["lanes"][0]!;
+  const stopClaiming = lane.stopClaiming.bind(lane);
+  lane.stopClaiming = () => stopClaiming().then(() => over.promise);
+  assert.ok(await within(w.stop(), patience));
 });
 
 test("run ends with its signal", async (t) => {
