@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from .database import Database, explain
+from .database import Database, explain, is_locked, waiting
 from .delivery import Delivery
 from .errors import Cancelled, LeaseLost, TimedOut
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .lane import Lane
 
 LOOK_EVERY = 0.1  # seconds between looks for leases to extend
+LOCK_LEASES = "50ms"  # how long extending waits for a message that somebody has locked: the leases that are with it are not to end for that
 
 
 class Beat:
@@ -80,11 +81,16 @@ class Beat:
     def _extend(self, lane: Lane, due: list[Delivery], length: float) -> None:
         asked, failed, status = time.monotonic(), False, {}
         try:
-            answer = self._database.call("select pawl.extend_leases(%s, %s::text::jsonb, %s, %s)::text",
+            answer = self._database.call(waiting(LOCK_LEASES, "pawl.extend_leases(%s, %s::text::jsonb, %s, %s)"),
                 (lane.queue, json.dumps([delivery.fence for delivery in due]), round(1000 * length), lane.worker.name),
                 max(length / 3, 1.0))  # fmt: skip
             status = {one["msg_id"]: one["status"] for one in answer}
         except (psycopg.Error, OSError) as problem:
+            if len(due) > 1 and is_locked(problem):
+                # One of them, by a transaction that completes its step or by what such a one left behind.
+                for delivery in due:
+                    self._extend(lane, [delivery], length)
+                return
             failed = True
             if not self._stopped.is_set():
                 lane.log.warning("queue %s: extending %s leases failed, trying again: %s", lane.queue, len(due), explain(problem))

@@ -171,9 +171,33 @@ def explain(problem: BaseException) -> str:
     return f"{text}: {hint}" if hint else text
 
 
+def waiting(limit: str, call: str) -> str:
+    """A statement that makes a call, in which each lock is waited for no longer than the limit ("50ms"): then it ends with
+    55P03. Who closes a connection instead leaves a server process behind that waits on, and in the end too many of them."""
+    # A case has an order. The setting ends with the statement.
+    return f"select case when set_config('lock_timeout', '{limit}', true) is not null then {call}::text end"
+
+
 def refuses_data(problem: BaseException) -> str | None:
     """The SQLSTATE when the database refused what a call carried, so that repeating it is useless."""
     state = problem.sqlstate if isinstance(problem, psycopg.Error) else None
     if state and (state == "PW016" or state[:2] in ("22", "54")):
         return state
     return None
+
+
+# States of the database or of a role, which pass or want mending, whatever a call carries.
+_NOT_OF_REPORTS = ("25006", "3F000", "42501", "42883", "42P01", "55P03", "PW010")
+_NOT_OF_REPORTS_CLASSES = ("08", "28", "40", "53", "57", "58")
+
+
+def refuses_report(problem: BaseException) -> bool:
+    """Whether the database refused a call for what one of its reports asked of it: then the others go through without that
+    one. A report with an entity claim moves a row of the user's, whose constraints and triggers may raise anything."""
+    state = problem.sqlstate if isinstance(problem, psycopg.Error) else None
+    return bool(state) and state not in _NOT_OF_REPORTS and state[:2] not in _NOT_OF_REPORTS_CLASSES
+
+
+def is_locked(problem: BaseException) -> bool:
+    """Whether a call ended while it waited, most likely for one message that somebody has locked."""
+    return isinstance(problem, psycopg.Error) and problem.sqlstate in ("55P03", "57014")

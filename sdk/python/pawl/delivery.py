@@ -96,10 +96,12 @@ _EVENTS = threading.Lock()  # orders the making of a delivery's event and its ca
 class Outcome:
     """A delivery whose handler has returned: the report on it, or that it is given back."""
 
-    __slots__ = ("delivery", "report", "status", "error", "give_back")
+    __slots__ = ("delivery", "report", "status", "error", "give_back", "replaced", "tries", "retry_at")
 
     def __init__(self, delivery: Delivery, result: str | None, problem: BaseException | None) -> None:
         self.delivery, self.error, self.give_back = delivery, None, False
+        self.replaced = False  # by a failure: the database refused the result for its content
+        self.tries, self.retry_at = 0, 0.0  # of reporting it alone
         if problem is None and delivery.in_transaction:
             # When the transaction has committed the message is gone, and this report with it. It counts only otherwise.
             problem = Failed("the handler returned, but the transaction given to complete_in was not committed", type=NOT_COMMITTED)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from .apart import MAX_BACKOFF, MIN_BACKOFF, Apart
 from .codec import clean
-from .database import Database, explain, refuses_data
+from .database import Database, explain, is_locked, refuses_data, refuses_report, waiting
 from .delivery import MAX_ERROR_TEXT, Delivery, Outcome
 from .errors import INVALID_RESULT, UNKNOWN_HANDLER, Failed, LeaseLost
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MIN_LINGER, MAX_LINGER = 0.001, 0.01
 MAX_REPORTS = 200  # in one call
 MAX_REPORT_BYTES = 4 << 20
-MIN_BACKOFF, MAX_BACKOFF = 0.05, 5.0  # seconds between calls while they fail
+LOCK_BATCH, LOCK_ALONE = "5s", "1s"  # how long a call with many reports, and one with a single one, waits for a lock
 # When an emptied queue is looked at again, counted from the last wake-up or delivery: an announcement soon after another one
 # is suppressed by the database, so what it would have told is found by looking. What was put off for a moment (a claim that
 # was busy) is found by the last.
@@ -36,12 +37,14 @@ class Lane:
     """Reports what has ended since the last call, and claims for the slots that are free. Its thread alone fills slots, so a
     slot that it counts as free stays free until the claim is back."""
 
-    def __init__(self, worker: Worker, queue: str, slots: int, database: Database) -> None:
+    def __init__(self, worker: Worker, queue: str, slots: int, database: Database, aside: Database) -> None:
         self.worker, self.queue, self.slots, self.database = worker, queue, slots, database
         self.log: logging.Logger = worker.log
         self.thread = threading.Thread(target=self._converse, name=f"pawl-{queue}", daemon=True)
-        self.changed = threading.Condition()
-        # What follows is guarded by changed.
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.apart = Apart(self, aside)
+        # What follows is guarded by lock.
         self.held: dict[int, Delivery] = {}  # claimed, and neither reported nor given back
         self.running = 0  # handlers at work
         self.ended: list[Outcome] = []  # of handlers that returned, not reported yet
@@ -82,13 +85,14 @@ class Lane:
             if len(self.ended) in (1, MAX_REPORTS) or self.running == 0 or delivery.superseded:  # of that one, the slot is the news
                 self.changed.notify()
 
-    def _crash(self) -> None:
+    def crash(self) -> None:
         """Lets go of everything, so that no lease is extended for a queue that nobody reports on."""
         with self.changed:
             self.crashed = self.stopping = True
             left = list(self.held.values())
             self.held.clear()
             self.ended.clear()
+            self.apart.outcomes.clear()
         for delivery in left:
             delivery.cancel(LeaseLost())
         self.worker.crashed(self.queue)
@@ -117,7 +121,7 @@ class Lane:
             self._wind_up()
         except Exception:
             self.log.exception("queue %s: the worker has a bug, it works on this queue no longer", self.queue)
-            self._crash()
+            self.crash()
         finally:
             self.database.close()
 
@@ -152,26 +156,28 @@ class Lane:
         """One call, and what follows from its answer. What could not be said is said again: every call can be repeated
         blindly, a report that had arrived after all is not accepted twice."""
         began, reported, claimed = time.monotonic(), [], []
-        reports = f"[{','.join(outcome.report for outcome in outcomes)}]"
         try:
             if not outcomes:
-                claimed = self.database.call("select pawl.claim_steps(%s, %s, %s)::text", (self.queue, quantity, self.worker.name))
+                claimed = self.database.call(waiting(LOCK_BATCH, "pawl.claim_steps(%s, %s, %s)"), (self.queue, quantity, self.worker.name))
             elif not quantity:
-                reported = self._report(reports)
+                reported = self._report(outcomes, self.database, LOCK_BATCH)
             else:
-                answer = self.database.call("select pawl.report_and_claim_steps(%s, %s::text::jsonb, %s, %s)::text",
-                    (self.queue, reports, quantity, self.worker.name))  # fmt: skip
+                answer = self.database.call(waiting(LOCK_BATCH, "pawl.report_and_claim_steps(%s, %s::text::jsonb, %s, %s)"),
+                    (self.queue, _reports(outcomes), quantity, self.worker.name))  # fmt: skip
                 reported, claimed = answer["reported"], answer["claimed"]
         except (psycopg.Error, OSError) as problem:
             self._returned(began)
-            if outcomes and refuses_data(problem):
+            if outcomes and refuses_report(problem):
                 self._report_one_by_one(outcomes)
-            else:
-                self._failed(outcomes, problem)
+                return
+            if outcomes and is_locked(problem):
+                self.apart.add(outcomes)
+                outcomes = []
+            self._failed(outcomes, problem)
             return
         self._returned(began)
         self._recovered()
-        self._settle(outcomes, reported)
+        self.settle(outcomes, reported)
         if quantity:
             self._found(quantity, len(claimed), time.monotonic())
             self._begin(claimed, began)
@@ -182,8 +188,8 @@ class Lane:
             self.linger_from = time.monotonic()
             self.linger = min(max((self.linger_from - began) / 4, MIN_LINGER), MAX_LINGER)
 
-    def _report(self, reports: str) -> list[dict[str, Any]]:
-        return self.database.call("select pawl.report_steps(%s, %s::text::jsonb, %s)::text", (self.queue, reports, self.worker.name))
+    def _report(self, outcomes: list[Outcome], database: Database, lock: str) -> list[dict[str, Any]]:
+        return database.call(waiting(lock, "pawl.report_steps(%s, %s::text::jsonb, %s)"), (self.queue, _reports(outcomes), self.worker.name))
 
     def _found(self, asked: int, got: int, now: float) -> None:
         if got >= asked:  # there may be more
@@ -194,7 +200,8 @@ class Lane:
         again = (self._look_since + after for after in LOOK_AGAIN)
         self._look_at = next((at for at in again if at > now), now + self.worker.idle())
 
-    def _settle(self, outcomes: list[Outcome], answers: list[dict[str, Any]]) -> None:
+    def settle(self, outcomes: list[Outcome], answers: list[dict[str, Any]]) -> None:
+        """Lets go of what was reported."""
         late = {answer["msg_id"] for answer in answers if not answer["accepted"]}
         with self.changed:
             for outcome in outcomes:
@@ -221,24 +228,31 @@ class Lane:
                 self.backoff, self.retry_at = 0.0, 0.0
 
     def _report_one_by_one(self, outcomes: list[Outcome]) -> None:
-        """Finds the report that the database refuses, and reports a failure in its place."""
+        """Finds the reports that the database refuses; the others go through."""
         for i, outcome in enumerate(outcomes):
             try:
-                try:
-                    answer = self._report(f"[{outcome.report}]")
-                except psycopg.Error as problem:
-                    if not (code := refuses_data(problem)):
-                        raise
-                    body = outcome.delivery.body
-                    self.log.error("reporting step %s of task %s, handler %s: the database refuses the result (SQLSTATE %s), a failure is reported in its place",
-                        body["step"], body["task_id"], body["handler"], code)  # fmt: skip
-                    outcome.fail("failed", {"type": INVALID_RESULT, "retryable": False, "message":
-                        f"the database refuses the result (SQLSTATE {code}): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store"})  # fmt: skip
-                    answer = self._report(f"[{outcome.report}]")
+                answer = self.report_alone(outcome, self.database)
             except (psycopg.Error, OSError) as problem:
+                if refuses_report(problem) or is_locked(problem):
+                    self.apart.add([outcome], problem)
+                    continue
                 self._failed(outcomes[i:], problem)
                 return
-            self._settle([outcome], answer)
+            self.settle([outcome], answer)
+
+    def report_alone(self, outcome: Outcome, database: Database) -> list[dict[str, Any]]:
+        """Reports one outcome, a failure in its place when the database refuses it for its content."""
+        try:
+            return self._report([outcome], database, LOCK_ALONE)
+        except psycopg.Error as problem:
+            if outcome.replaced or not (code := refuses_data(problem)):
+                raise
+        body, outcome.replaced = outcome.delivery.body, True
+        self.log.error("reporting step %s of task %s, handler %s: the database refuses the result (SQLSTATE %s), a failure is reported in its place",
+            body["step"], body["task_id"], body["handler"], code)  # fmt: skip
+        outcome.fail("failed", {"type": INVALID_RESULT, "retryable": False, "message":
+            f"the database refuses the result (SQLSTATE {code}): it is over 1 MiB as the database writes it, or holds a value that jsonb cannot store"})  # fmt: skip
+        return self._report([outcome], database, LOCK_ALONE)
 
     def _begin(self, claimed: list[dict[str, Any]], asked: float) -> None:
         """Starts the handlers of what was claimed. asked is when the claim was sent: the leases began after it."""
@@ -253,6 +267,7 @@ class Lane:
                 if before := self.held.get(delivery.msg_id):  # its lease was over, and it came back to us
                     before.superseded = True
                     self.ended = [outcome for outcome in self.ended if outcome.delivery is not before]
+                    self.apart.drop(before)
                 if self.stopping:
                     back.append(delivery)
                 elif handler is None and delivery.read_ct < UNKNOWN_DELIVERIES:
@@ -296,9 +311,13 @@ class Lane:
         if not back:
             return
         try:
-            self.database.call("select pawl.release_steps(%s, %s::text::jsonb, %s)::text",
+            self.database.call(waiting(LOCK_ALONE, "pawl.release_steps(%s, %s::text::jsonb, %s)"),
                 (self.queue, json.dumps([delivery.fence for delivery in back]), self.worker.name))  # fmt: skip
         except (psycopg.Error, OSError) as problem:
+            if len(back) > 1 and (refuses_report(problem) or is_locked(problem)):
+                for delivery in back:
+                    self._give_back([delivery])
+                return
             self.log.warning("giving %s steps back failed, they come back when their leases end: %s", len(back), explain(problem))
 
     def _note_unknown(self, name: str) -> None:
@@ -311,7 +330,7 @@ class Lane:
         """Leaves steps that cannot run here now to other workers, each time for longer."""
         for delivery in deliveries:
             try:
-                self.database.call("select pawl.extend_leases(%s, %s::text::jsonb, %s, %s)::text",
+                self.database.call(waiting(LOCK_ALONE, "pawl.extend_leases(%s, %s::text::jsonb, %s, %s)"),
                     (self.queue, json.dumps([delivery.fence]), 1000 * delivery.read_ct, self.worker.name))  # fmt: skip
             except (psycopg.Error, OSError) as problem:
                 self.log.warning("putting a step back failed, it comes back when its lease ends: %s", explain(problem))
@@ -331,8 +350,17 @@ class Lane:
                 break
             self._talk(outcomes, 0)
         with self.changed:
-            back = list(self.held.values())
-            self.held.clear()
-        if back:
+            apart = self.apart.deliveries()
+            back = [delivery for delivery in self.held.values() if delivery.msg_id not in apart]
+            for delivery in back:
+                del self.held[delivery.msg_id]
+        if back and not self.worker.dead.is_set():
             self.log.info("stopping: giving %s unfinished steps back", len(back))
-        self._give_back(back)
+            self._give_back(back)
+        self.apart.finish()
+        with self.changed:
+            self.held.clear()
+
+
+def _reports(outcomes: list[Outcome]) -> str:
+    return f"[{','.join(outcome.report for outcome in outcomes)}]"

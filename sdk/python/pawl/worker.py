@@ -161,6 +161,7 @@ class Worker:
             self._listener.start()
         for lane in self._lanes:
             lane.thread.start()
+            lane.apart.thread.start()
         self._beat.start()
         self.log.info("worker %s started on %s with handlers %s", self.name, ", ".join(self.queues), ", ".join(sorted(self.handlers)))
 
@@ -170,7 +171,7 @@ class Worker:
         lanes = []
         try:
             for queue, slots in self.queues.items():
-                lanes.append(Lane(self, queue, slots, Database(connect, self._guard)))
+                lanes.append(Lane(self, queue, slots, Database(connect, self._guard), Database(connect, self._guard)))
                 lanes[-1].database.call("select pawl.claim_steps(%s, 0, %s)::text", (queue, self.name))
         except psycopg.Error as problem:
             for lane in lanes:
@@ -231,6 +232,8 @@ class Worker:
             lane.thread.join(_WIND_UP + 5)
         dying.cancel()
         self._die()
+        for lane in self._lanes:
+            lane.apart.thread.join(5)
         self._beat.stop()
         if self._listener:
             self._listener.stop()
@@ -243,6 +246,9 @@ class Worker:
     def _die(self) -> None:
         self.dead.set()
         self._guard.shorten(0.5)
+        for lane in self._lanes:
+            with lane.apart.changed:
+                lane.apart.changed.notify_all()
 
     def _wait_for(self, condition: Callable[[Lane], bool], seconds: float, hurry: threading.Event | None) -> None:
         until = time.monotonic() + seconds
