@@ -3,10 +3,11 @@ import { hostname } from "node:os";
 
 import type pg from "pg";
 
-import { besides, connectionConfig, findUrl, openPool, rows, type Queryable } from "./database.js";
+import { besides, connectionConfig, findUrl, openPool, refusePool, rows, type Queryable } from "./database.js";
 import { ClientError, ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
-import { envelope, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
+import { enqueueNames, envelope, manyNames, sendNames, submitNames, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
 import { pause } from "./look.js";
+import { checkOptions, type Names } from "./options.js";
 import { explain, explainReach, sqlState } from "./sqlstate.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 import { Waiter, type Decision, type Trail } from "./waiter.js";
@@ -18,6 +19,8 @@ const submitRequests = "select pawl.submit_requests($1::text[], $2::text[])::tex
 // The role may not call the function, or an older database does not have it.
 const unavailable = ["42501", "42883", "3F000"];
 
+// Milliseconds before requests that met a lost connection are sent again: a restart of the database takes as long.
+const pauses = [0, 100, 300, 1_000, 3_000];
 // Beyond it, nearly 25 days, a timer of Node is over at once.
 const maxTimer = 2 ** 31 - 1;
 
@@ -39,6 +42,9 @@ export interface WaitOptions {
   timeoutMs?: number;
   signal?: AbortSignal;
 }
+
+const configNames: Names<ClientConfig> = { databaseUrl: true, pool: true, actor: true, listen: true };
+const waitNames: Names<WaitOptions> = { timeoutMs: true, signal: true };
 
 /** A request that was submitted. */
 export class Submission<Out = unknown> {
@@ -72,8 +78,12 @@ export class Client {
   private readonly actor: string;
   /** The role has turned out to have no right to more than sending messages. */
   private sendOnly = false;
+  /** The database has answered. */
+  private met = false;
+  private closing: Promise<void> | undefined;
 
   constructor(config: ClientConfig = {}) {
+    checkOptions("making client", config, configNames);
     if (config.pool && config.databaseUrl) throw new ConfigError("making client: give databaseUrl or pool, not both");
     const name = `pawl-client-${hostname()}-${process.pid}-${randomBytes(2).toString("hex")}`;
     const url = config.pool ? undefined : findUrl(config.databaseUrl);
@@ -89,16 +99,20 @@ export class Client {
    * already when nothing has to be decided: no key, no start time, no reply, an input that needs no look at a schema.
    */
   async submit<Out = unknown>(template: string, input?: unknown, options: RequestOptions & SendOptions = {}): Promise<Submission<Out>> {
+    checkOptions("submitting", options, submitNames);
     return (await this.send<Out>([envelope({ template }, input, options)], options.tx))[0]!;
   }
 
   /** Submits many requests for tasks of a template with one statement: all or none. */
   async submitMany<Out = unknown>(template: string, requests: ({ input: unknown } & RequestOptions)[], options: SendOptions = {}): Promise<Submission<Out>[]> {
+    checkOptions("submitting", options, sendNames);
+    for (const request of requests) checkOptions("submitting", request, manyNames);
     return this.send(requests.map(({ input, ...rest }) => envelope({ template }, input, rest)), options.tx);
   }
 
   /** Asks for a task of one step, which runs the handler: a plain background job. Otherwise as submit. */
   async enqueue<Out = unknown>(handler: string, input?: unknown, options: EnqueueOptions & SendOptions = {}): Promise<Submission<Out>> {
+    checkOptions("enqueuing", options, enqueueNames);
     const { namespace, queue: place, ...rest } = options;
     return (await this.send<Out>([envelope({ handler, namespace, queue: place }, input, rest)], options.tx))[0]!;
   }
@@ -157,8 +171,12 @@ export class Client {
     }
   }
 
-  /** Ends the client's connections; who waits then waits in vain. */
-  async close(): Promise<void> {
+  /** Ends the client's connections; who waits then waits in vain. It can be called any number of times. */
+  close(): Promise<void> {
+    return (this.closing ??= this.end());
+  }
+
+  private async end(): Promise<void> {
     await this.waiter.close();
     if (this.own) await this.pool.end();
   }
@@ -167,6 +185,7 @@ export class Client {
     if (envelopes.length === 0) return [];
     const values = [envelopes.map((e) => e.body), envelopes.map((e) => e.headers)];
     if (tx) {
+      refusePool("sending requests", tx);
       const sent = (await tx.query(sendBatch, values)).rows;
       return envelopes.map((e, i) => new Submission<Out>(this, { requestId: e.requestId, msgId: sent[i].msg_id }));
     }
@@ -191,22 +210,29 @@ export class Client {
     return (await rows(this.pool, sendBatch, values)).map((row) => row.msg_id);
   }
 
-  /** Repeats what failed for want of a connection: a request keeps its id, so sending it twice makes one task. */
+  /**
+   * Repeats what failed for want of a connection: a request keeps its id, so sending it twice makes one task. A database that
+   * has never answered may be the wrong one: of that the caller is told soon.
+   */
   private async again<T>(work: () => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 0; ; tries++) {
       try {
-        return await work();
+        const answer = await work();
+        this.met = true;
+        return answer;
       } catch (problem) {
         const state = sqlState(problem);
         const lost = state === undefined || (state.startsWith("57") && state !== "57014") || state.startsWith("08");
         if (!lost) throw problem;
-        if (tries === 3) throw new ClientError(`sending requests: ${explainReach(problem, this.connection)}`, { cause: problem });
-        await pause(tries * 50);
+        const wait = (this.met ? pauses : pauses.slice(0, 1))[tries];
+        if (wait === undefined) throw new ClientError(`sending requests: ${explainReach(problem, this.connection)}`, { cause: problem });
+        await pause(wait);
       }
     }
   }
 
   private async limited(of: { trail: Trail; decisionOnly?: boolean }, options: WaitOptions, late: string) {
+    checkOptions("waiting", options, waitNames);
     const gone = new AbortController();
     const leave = () => gone.abort(options.signal!.reason);
     const timer =

@@ -7,4 +7,4 @@ export { newRequestId, type EnqueueOptions, type RequestOptions, type SendOption
 export { Step, type Parser } from "./step.js";
 export type { Status, Task } from "./task.js";
 export type { Decision } from "./waiter.js";
-export { Worker, type Handler, type HandlerOptions, type Queue, type WorkerConfig } from "./worker.js";
+export { Worker, type Handler, type HandlerOptions, type Queue, type RunOptions, type WorkerConfig } from "./worker.js";

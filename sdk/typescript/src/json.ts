@@ -11,7 +11,7 @@ const maxDepth = 64; // nested arrays and objects
 export function encode(value: unknown): string {
   let text: string | undefined;
   try {
-    text = JSON.stringify(value === undefined ? null : value, finite);
+    text = JSON.stringify(value === undefined ? null : value, faithful);
   } catch (problem) {
     if (problem instanceof InvalidBody) throw problem;
     throw new InvalidBody(describe(problem));
@@ -26,9 +26,12 @@ export function encode(value: unknown): string {
   return text;
 }
 
-/** JSON.stringify writes NaN and Infinity as null without a word; that would be another result than the handler's. */
-function finite(_key: string, value: unknown): unknown {
+/** JSON.stringify writes NaN as null and a Map as {}, without a word; that would be another result than the handler's. */
+function faithful(_key: string, value: unknown): unknown {
   if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidBody("it has a number that JSON does not have (NaN, Infinity)");
+  if (value instanceof Map) throw new InvalidBody("a Map cannot be written as JSON: write it with Object.fromEntries");
+  if (value instanceof Set) throw new InvalidBody("a Set cannot be written as JSON: write it as an array");
+  if (value instanceof Promise) throw new InvalidBody("a Promise cannot be written as JSON: await it");
   return value;
 }
 

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Queryable } from "./database.js";
 import { ConfigError, InvalidBody, InvalidRequest } from "./errors.js";
 import { encode } from "./json.js";
+import type { Names } from "./options.js";
 
 /** What a request may say beside what is to be done and its input. */
 export interface RequestOptions {
@@ -36,9 +37,18 @@ export interface EnqueueOptions extends RequestOptions {
 
 /** Where a request goes. */
 export interface SendOptions {
-  /** A client of pg with an open transaction: the request is sent when that commits, and only then. */
+  /** A client of pg with an open transaction, not a pool: the request is sent when that commits, and only then. */
   tx?: Queryable;
 }
+
+// What submit, enqueue, submitMany and each of its requests take.
+const requestNames: Names<RequestOptions> = {
+  requestId: true, key: true, onDuplicate: true, requester: true, runAt: true, replyTo: true, correlationId: true, tags: true, traceparent: true,
+};
+export const sendNames: Names<SendOptions> = { tx: true };
+export const submitNames: Names<RequestOptions & SendOptions> = { ...requestNames, ...sendNames };
+export const enqueueNames: Names<EnqueueOptions & SendOptions> = { ...submitNames, namespace: true, queue: true };
+export const manyNames: Names<RequestOptions & { input: unknown }> = { ...requestNames, input: true };
 
 /** A request on its way, as JSON. */
 export interface Envelope {

@@ -1,4 +1,4 @@
-import type { Queryable } from "./database.js";
+import { refusePool, type Queryable } from "./database.js";
 import { reportJson, type StepSource } from "./delivery.js";
 import { InvalidBody, LeaseLost, Permanent } from "./errors.js";
 import { types } from "./failure.js";
@@ -81,7 +81,8 @@ export class Step<In = unknown> {
   }
 
   /**
-   * Completes the step as part of the caller's transaction, which must be in the same database: what else the transaction
+   * Completes the step as part of the caller's transaction, which must be in the same database; client is the connection that
+   * began it, never a pool, whose statements would commit for themselves. What else the transaction
    * wrote and the step's completion are committed together or not at all, exactly once. Call it once, last, then commit
    * and return; what the handler returns is not used then.
    *
@@ -89,6 +90,7 @@ export class Step<In = unknown> {
    * committed and the handler returns all the same, the attempt fails with type transaction_not_committed.
    */
   async completeIn(client: Queryable, output?: unknown): Promise<void> {
+    refusePool("completing step", client);
     const report = reportJson(this.source, { status: "complete", result: encodeResult(output) });
     this.source.enterTransaction(); // before the message is locked: a beat that cannot see it means nothing
     const { rows } = await client.query("select pawl.report_steps($1::text, $2::text::jsonb, $3::text)::text as answer", [

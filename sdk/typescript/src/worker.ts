@@ -11,6 +11,7 @@ import { Lane, type Run } from "./lane.js";
 import { Listener } from "./listener.js";
 import { standardLog, type Log } from "./log.js";
 import { pause, within } from "./look.js";
+import { checkOptions, type Names } from "./options.js";
 import { explainReach } from "./sqlstate.js";
 import { Step, encodeResult, type Parser } from "./step.js";
 
@@ -58,6 +59,21 @@ export interface HandlerOptions<In> {
   input?: Parser<In>;
 }
 
+/** What ends run. */
+export interface RunOptions {
+  /** Stops the worker when it is aborted. */
+  signal?: AbortSignal;
+  /** Stops the worker when standard input ends. */
+  untilEof?: boolean;
+}
+
+const queueNames: Names<Queue> = { name: true, concurrency: true };
+const configNames: Names<WorkerConfig> = {
+  queues: true, databaseUrl: true, pool: true, name: true, concurrency: true, graceMs: true, pollMs: true, provenPollMs: true, listen: true, log: true,
+};
+const handlerNames: Names<HandlerOptions<any>> = { input: true };
+const runNames: Names<RunOptions> = { signal: true, untilEof: true };
+
 /** Runs handlers for the steps of its queues. It starts once. */
 export class Worker {
   readonly name: string;
@@ -76,6 +92,7 @@ export class Worker {
   private readonly end = new Promise<void>((resolve) => (this.ended = resolve));
 
   constructor(private readonly config: WorkerConfig) {
+    checkOptions("making worker", config, configNames);
     if (config.pool && config.databaseUrl) throw new ConfigError("making worker: give databaseUrl or pool, not both");
     this.queues = (config.queues ?? []).map((q) => checkQueue(q, config.concurrency ?? 32));
     if (this.queues.length === 0) throw new ConfigError("making worker: name at least one queue in queues");
@@ -89,6 +106,7 @@ export class Worker {
 
   /** Registers the handler for steps that name it, whichever of the worker's queues they come from. Before start. */
   handle<In = any, Out = unknown>(name: string, handler: Handler<In, Out>, options: HandlerOptions<In> = {}): this {
+    checkOptions(`registering handler "${name}"`, options, handlerNames);
     if (!name) throw new ConfigError("registering a handler without a name");
     if (this.handlers.has(name)) throw new ConfigError(`registering handler "${name}" twice`);
     if (this.started) throw new ConfigError(`registering handler "${name}" after start`);
@@ -113,7 +131,8 @@ export class Worker {
    * With untilEof it stops, too, when standard input ends: for supervisors that hold it open. Programs that do nothing else
    * call process.exit() then: a handler that ignores its signal would keep the process going.
    */
-  async run(options: { signal?: AbortSignal; untilEof?: boolean } = {}): Promise<void> {
+  async run(options: RunOptions = {}): Promise<void> {
+    checkOptions("running worker", options, runNames);
     let asked!: () => void;
     const ask = new Promise<void>((resolve) => (asked = resolve));
     const forget = () => {
@@ -225,7 +244,9 @@ export class Worker {
 }
 
 function checkQueue(q: string | Queue, byDefault: number): Required<Queue> {
-  const { name, concurrency } = typeof q === "string" ? { name: q, concurrency: byDefault } : { concurrency: byDefault, ...q };
+  if (typeof q === "string") q = { name: q };
+  checkOptions("making worker", q, queueNames);
+  const { name, concurrency = byDefault } = q;
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name) || name.startsWith("orchestration_")) {
     throw new ConfigError(`making worker: "${name}" is no name of a step queue: lower-case letters, digits and _, at most 40, and not orchestration_…`);
   }

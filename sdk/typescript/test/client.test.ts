@@ -120,6 +120,13 @@ test("a request in a transaction is sent when that commits, and only then", asyn
   }
 });
 
+test("a client is closed as often as anybody likes", async () => {
+  const own = new Client({ databaseUrl: url });
+  assert.equal(await (await own.enqueue("echo", 1, { queue })).wait(wait), 1);
+  await Promise.all([own.close(), own.close()]);
+  await own.close();
+});
+
 test("waiting ends with its time limit or its signal", async () => {
   const open = await client.enqueue("echo", 1, { queue: idle });
   await assert.rejects(open.wait({ timeoutMs: 50 }), WaitTimeout);

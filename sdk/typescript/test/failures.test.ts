@@ -111,7 +111,7 @@ test("results that jsonb refuses fail for good, and hurt no others", async (t) =
   let deep: unknown = 1;
   for (let i = 0; i < 70; i++) deep = [deep];
   const outputs: Record<string, unknown> = {
-    nul: "a\0b", surrogate: "\ud800", nan: { x: [NaN] }, bigint: 1n, circular, deep, function: () => 1,
+    nul: "a\0b", surrogate: "\ud800", nan: { x: [NaN] }, bigint: 1n, map: { x: new Map([[1, 2]]) }, set: new Set([1]), promise: [Promise.resolve(1)], circular, deep, function: () => 1,
     large: "x".repeat((1 << 20) + 1),
     largeAsJsonb: new Array(400_000).fill(1), // jsonb writes a blank after each comma
     fine: { undefined: undefined, text: "\\u0000 is six characters", nested: [[]] },

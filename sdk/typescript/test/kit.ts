@@ -159,6 +159,27 @@ export async function silentWay(t: TestContext, statement: string): Promise<{ ur
   return { url: way, count: () => count };
 }
 
+/** A way to the database that can be away: it cuts its connections, and refuses so many new ones. */
+export async function refusingWay(t: TestContext): Promise<{ url: string; refuse: (count: number) => void; left: () => number }> {
+  let left = 0;
+  const open = new Set<Socket>();
+  const way = await newWay(t, (near, far) => {
+    if (left > 0) {
+      left--;
+      near.destroy();
+      return;
+    }
+    open.add(near);
+    near.on("data", (data) => far.write(data)).on("close", () => open.delete(near));
+    far.on("data", (data) => near.write(data));
+  });
+  const refuse = (count: number) => {
+    left = count;
+    open.forEach((one) => one.destroy());
+  };
+  return { url: way, refuse, left: () => left };
+}
+
 /** A way to the database that can fall silent: connections stay open and new ones are taken, and nothing is passed on. */
 export async function mutableWay(t: TestContext): Promise<{ url: string; mute: () => void }> {
   let silent = false;

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 
 import { Client, TaskInputMismatch, UnknownTask, WaitTimeout, newRequestId, type Submission } from "../src/index.js";
-import { client, eventually, idleDatabase, lossyWay, newQueue, newTemplate, newWorker, patience, pool } from "./kit.js";
+import { client, eventually, idleDatabase, lossyWay, newQueue, newTemplate, newWorker, patience, pool, refusingWay } from "./kit.js";
 
 const wait = { timeoutMs: patience };
 const requestQueue = "pgmq.q_orchestration_task_requests";
@@ -136,6 +136,21 @@ test("what the database refuses is an error, and changes nothing for other reque
   await db.query(`alter table ${requestQueue} add constraint no_tea check (message->>'requester' <> 'tea') not valid`);
   await assert.rejects(alone.submit(plain, 1, { key: randomUUID(), requester: "tea" }), /no_tea/).finally(() => db.query(`alter table ${requestQueue} drop constraint no_tea`));
   await assertTask(await alone.submit(plain));
+});
+
+test("submitting outlasts a restart of the database that has answered before", async (t) => {
+  const way = await refusingWay(t);
+  const far = new Client({ databaseUrl: way.url, listen: false });
+  t.after(() => far.close());
+  way.refuse(2);
+  await assert.rejects(far.submit("tstest/nothing"), /sending requests: reaching the database/);
+  assert.equal(way.left(), 0);
+  const first = await far.enqueue("echo", 1, { queue: await newQueue() });
+  way.refuse(4);
+  const second = await far.enqueue("echo", 2, { queue: await newQueue() });
+  assert.equal(way.left(), 0);
+  assert.notEqual(first.requestId, second.requestId);
+  await far.get(second.requestId);
 });
 
 test("the first look at a fresh request comes when there may be something to see", async (t) => {

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { test } from "node:test";
 
-import { Permanent, newRequestId } from "../src/index.js";
+import pg from "pg";
+
+import { Client, Permanent, Worker, newRequestId, silentLog } from "../src/index.js";
 import { clean } from "../src/json.js";
 import { Look, again } from "../src/look.js";
 import { AcceptingClient, makeStep } from "../src/testing.js";
+
+const client = new Client({ databaseUrl: "postgres://localhost/nowhere" });
 
 test("an emptied queue is looked at again in a series, then idly", () => {
   const look = new Look(() => 5_000);
@@ -42,6 +46,31 @@ test("handlers can be tested without a database", async () => {
   const tx = new AcceptingClient();
   await step.completeIn(tx, { done: true });
   assert.deepEqual(tx.results, [{ done: true }]);
+});
+
+test("a pool is refused where a transaction is wanted", async () => {
+  const pool = new pg.Pool();
+  // @ts-expect-error the types refuse it too
+  await assert.rejects(makeStep().completeIn(pool, 1), /completing step: this is a pool.*await pool\.connect\(\)/);
+  // @ts-expect-error the types refuse it too
+  await assert.rejects(client.submit("shop/order", 1, { tx: pool }), /sending requests: this is a pool/);
+});
+
+test("an option that does not exist is refused, with the one that was meant", async () => {
+  const databaseUrl = "postgres://localhost/nowhere";
+  const options = (given: object): any => given; // as without types
+  assert.throws(() => new Client(options({ databaseURL: databaseUrl })), /making client: there is no option "databaseURL"; did you mean "databaseUrl"\?/);
+  assert.throws(() => new Worker(options({ databaseUrl, queues: ["a"], graceMS: 1 })), /did you mean "graceMs"\?/);
+  assert.throws(() => new Worker(options({ databaseUrl, queues: [{ name: "a", concurency: 1 }] })), /did you mean "concurrency"\?/);
+  assert.throws(() => new Worker(options({ databaseUrl, queues: ["a"], retries: 3 })), /there is no option "retries": there are concurrency, databaseUrl, /);
+  const w = new Worker({ databaseUrl, queues: [{ name: "a", concurrency: undefined }], concurrency: undefined, log: silentLog });
+  assert.throws(() => w.handle("echo", () => 1, options({ inputs: {} })), /registering handler "echo": .* did you mean "input"\?/);
+  await assert.rejects(w.run(options({ untilEOF: true })), /did you mean "untilEof"\?/);
+  await assert.rejects(client.submit("shop/order", 1, options({ run_at: new Date() })), /submitting: there is no option "run_at"; did you mean "runAt"\?/);
+  await assert.rejects(client.submitMany("shop/order", [options({ input: 1, ky: "a" })]), /did you mean "key"\?/);
+  await assert.rejects(client.submitMany("shop/order", [{ input: 1 }], options({ key: "a" })), /there is no option "key"/);
+  await assert.rejects(client.enqueue("echo", 1, options({ qeue: "a" })), /did you mean "queue"\?/);
+  await assert.rejects(client.wait(newRequestId(), options({ timeout: 1 })), /did you mean "timeoutMs"\?/);
 });
 
 test("what the package's types import comes with it", async () => {
