@@ -113,7 +113,7 @@ func (d *delivery) conclude(m store.Message, err error) error {
 	} else {
 		_ = d.fail("working one message", err)
 	}
-	spent := m.ReadCount > d.config.MaxDeliveries && (class == store.Timeout || class == store.Lost)
+	spent := m.ReadCount > d.config.MaxDeliveries && class.Doubtful()
 	if class != store.Permanent && !spent {
 		d.config.Metrics.Returned.WithLabelValues(d.queue).Inc()
 		if class == store.Unavailable {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/internal/store"
 )
 
@@ -27,17 +28,20 @@ func (e *environment) processor() string { return e.config.Processor.ID.String()
 // report counts and logs an error of the database and gives it back.
 func (e *environment) report(part, doing string, err error) error {
 	class := store.Classify(err)
-	code := store.Code(err)
+	code := sqlstate.Of(err)
 	e.config.Metrics.Errors.WithLabelValues(part, string(class)).Inc()
-	if code == store.CodeDeadlock {
+	if code == sqlstate.Deadlock {
 		e.config.Metrics.Deadlocks.Inc()
 	}
 	if e.ctx.Err() != nil {
 		return err // broken off by the end of the grace period
 	}
 	log := e.log().With("part", part, "doing", doing, "class", class)
+	if advice := sqlstate.Advice(code); advice != "" {
+		log = log.With("advice", advice)
+	}
 	switch {
-	case code == "55P03": // a lock held by somebody is everyday life
+	case code == sqlstate.LockNotAvailable: // a lock held by somebody is everyday life
 		log.Debug("database error, trying again", "sqlstate", code)
 	case code != "":
 		log.Warn("database error", "sqlstate", code)

@@ -10,6 +10,8 @@ import (
 	fastjson "github.com/goccy/go-json" // five times as fast as encoding/json on fifty steps
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // callTimeout bounds one call to the database: a third of the default lease, so that a connection that has silently died
@@ -97,59 +99,37 @@ func call(ctx context.Context, db querier, into any, sql string, arguments ...an
 
 // explain adds what to do about an error of the database.
 func explain(err error) error {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		return err
-	}
-	switch pgErr.Code {
-	case "42883", "3F000", "42P01":
-		return fmt.Errorf("%w: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`", err)
-	case "42501":
+	switch code := sqlstate.OfStatement(err); {
+	case code == sqlstate.InsufficientPrivilege:
 		return fmt.Errorf("%w: grant the worker's role the queue", err)
+	case sqlstate.Uncallable(code), code == sqlstate.UndefinedTable:
+		return fmt.Errorf("%w: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`", err)
 	}
-	if pgErr.Hint != "" {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Hint != "" {
 		return fmt.Errorf("%w: %s", err, pgErr.Hint)
 	}
-	return err
+	return sqlstate.Explain(err)
 }
 
 // isAboutData says whether the database refused what a call carried, so that repeating it is useless.
 func isAboutData(err error) (code string, yes bool) {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		return "", false
-	}
-	switch {
-	case pgErr.Code == "PW016", pgErr.Code[:2] == "22", pgErr.Code[:2] == "54":
-		return pgErr.Code, true
-	}
-	return pgErr.Code, false
+	code = sqlstate.OfStatement(err)
+	return code, sqlstate.AboutData(code)
 }
 
 // isLocked says whether a call ended while it waited, most likely for one message that somebody has locked.
 func isLocked(err error) bool {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		return pgErr.Code == "55P03" || pgErr.Code == "57014"
+	if sqlstate.Connecting(err) {
+		return false // it waited for the connection
 	}
-	return errors.Is(err, context.DeadlineExceeded)
+	return sqlstate.Waited(sqlstate.Of(err)) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // isRefused says whether the database refused a call for what one of its reports asked of it, not for a state that the
 // database itself is in: then the others go through without that one. A report with an entity claim moves a row of the
 // user's, whose constraints and triggers may raise anything.
 func isRefused(err error) (code string, yes bool) {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		return "", false
-	}
-	switch pgErr.Code {
-	case "25006", "3F000", "42501", "42883", "42P01", "55P03", "PW010":
-		return pgErr.Code, false
-	}
-	switch pgErr.Code[:2] {
-	case "08", "28", "40", "53", "57", "58":
-		return pgErr.Code, false
-	}
-	return pgErr.Code, true
+	code = sqlstate.OfStatement(err)
+	return code, sqlstate.Refused(code)
 }

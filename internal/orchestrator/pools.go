@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // pools are apart so that work that waits for locks keeps neither heartbeats nor workers from the database.
@@ -52,7 +54,7 @@ func openPool(ctx context.Context, url string, connections int, settings string)
 	name(config.ConnConfig)
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, settings, pgx.QueryExecModeSimpleProtocol); err != nil {
-			return fmt.Errorf("setting the bounds of a connection: %w", err)
+			return &sqlstate.ConnectionError{Err: fmt.Errorf("setting the bounds of a connection: %w", err)}
 		}
 		return nil
 	}

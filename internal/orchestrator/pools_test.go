@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/store"
 )
 
 // R13: a statement ends while its messages are still its own; nobody waits for a lock longer than 5 s.
@@ -29,4 +30,15 @@ func TestStatementsEndWithinAThirdOfTheVisibilityTimeout(t *testing.T) {
 		}
 		pools.close()
 	}
+}
+
+// What a new connection refuses is about no message, whatever its code: the statement that wanted it was never sent.
+func TestAConnectionThatCannotBeSetUpIsNoMessagesFault(t *testing.T) {
+	t.Parallel()
+	pool, err := openPool(t.Context(), pgtest.URL(t), 1, `set lock_timeout = 'soon'`)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	_, err = pool.Exec(t.Context(), `select 1`)
+	require.Equal(t, "22023", store.Code(err))
+	require.Equal(t, store.Unavailable, store.Classify(err))
 }

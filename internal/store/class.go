@@ -5,13 +5,15 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // Class is what an error says about the message that was being worked.
 type Class string
 
 const (
-	// Permanent errors are the message's own: when it raises one alone in its transaction, it is a dead letter.
+	// Permanent errors are the message's own: when it raises one again, alone in its transaction, it is a dead letter.
 	Permanent Class = "permanent"
 	// Contention with others (a lock, a deadlock, a queue that is missing): the message stays and is tried again; the
 	// other messages of its batch may well succeed.
@@ -19,65 +21,71 @@ const (
 	// Timeout of a statement: as Contention, but a message that runs into it alone, delivery after delivery, ends as a
 	// dead letter.
 	Timeout Class = "timeout"
-	// Lost connections, and backends that died: as Unavailable now, as Timeout when it happens again and again.
+	// Internal errors of the server: as Timeout. While a migration runs they pass; a bug that one message meets stays.
+	Internal Class = "internal"
+	// Lost connections, backends that died, and files that cannot be read: as Unavailable now, as Timeout when it happens
+	// again and again.
 	Lost Class = "lost"
-	// Unavailable is a database that cannot work just now (shutting down, read-only, out of resources, not reachable):
-	// nothing is worth trying until later.
+	// Unavailable is a database that cannot work just now (shutting down, read-only, out of resources, not reachable, no
+	// login): nothing is worth trying until later.
 	Unavailable Class = "unavailable"
 )
 
-// Infrastructure says whether the error is not the message's fault: it never makes a dead letter by itself, and changes
-// no business state.
-func (c Class) Infrastructure() bool { return c != Permanent }
+// Infrastructure says whether the error is surely not the message's fault, seen once. It changes no business state.
+func (c Class) Infrastructure() bool { return c != Permanent && c != Internal }
 
-// classes is the one table of SQLSTATEs: five characters for one code, two for a class of codes; the longer one counts.
-// SQL's copy, for claims, is pawl.is_infrastructure_error; a test compares.
+// Doubtful says whether a message may cause such an error: one that meets it alone, delivery after delivery, ends as a
+// dead letter.
+func (c Class) Doubtful() bool { return c == Timeout || c == Lost || c == Internal }
+
+// classes says of the errors that sqlstate.Infrastructure knows which are not Unavailable: five characters for one code, two
+// for a class of codes.
 var classes = map[string]Class{
-	"40001": Contention,  // serialization failure
-	"40P01": Contention,  // deadlock: counted, each is a bug
-	"55P03": Contention,  // lock_timeout, nowait
-	"42P01": Contention,  // a queue's table is missing
-	"42883": Contention,  // a queue's functions are missing
-	"25006": Unavailable, // read-only: a standby, or a full disk's protection
-	"57014": Timeout,     // statement_timeout, or cancelled by an operator
-	"57P02": Lost,        // another backend crashed, perhaps by what we asked of this one
-	"57":    Unavailable, // operator intervention: shutting down, starting up, database dropped
-	"53":    Unavailable, // out of memory, disk, connections
-	"08":    Unavailable, // connection trouble
+	"40001": Contention, // serialization failure
+	"40P01": Contention, // deadlock: counted, each is a bug
+	"55P03": Contention, // lock_timeout, nowait
+	"42P01": Contention, // a queue's table is missing
+	"42883": Contention, // a queue's functions are missing
+	"57014": Timeout,    // statement_timeout, or cancelled by an operator
+	"25P03": Timeout,    // idle_in_transaction_session_timeout
+	"25P04": Timeout,    // transaction_timeout
+	"57P02": Lost,       // another backend crashed, perhaps by what we asked of this one
+	"58":    Lost,       // a file of the server's: all of the disk, or the one block that holds what a message needs
 }
-
-// CodeDeadlock is the SQLSTATE of a deadlock.
-const CodeDeadlock = "40P01"
 
 // Code is the SQLSTATE in an error's chain, or "".
-func Code(err error) string {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		return pgErr.Code
+func Code(err error) string { return sqlstate.Of(err) }
+
+// Classify says what an error means. Errors of making a connection and errors without a SQLSTATE are never the message's.
+func Classify(err error) Class {
+	code := sqlstate.Of(err)
+	switch {
+	case sqlstate.Connecting(err): // first: a login that is refused has a SQLSTATE, and one that hangs a deadline
+		return Unavailable
+	case code == "":
+		return classifyConnection(err)
+	case sqlstate.Internal(code):
+		return Internal
+	case !sqlstate.Infrastructure(code):
+		return Permanent
 	}
-	return ""
+	for _, key := range []string{code, sqlstate.Class(code)} {
+		if class, ok := classes[key]; ok {
+			return class
+		}
+	}
+	return Unavailable
 }
 
-// Classify says what an error means. Errors without a SQLSTATE are the connection's, never the message's.
-func Classify(err error) Class {
-	code := Code(err)
-	if code == "" {
-		var connecting *pgconn.ConnectError
-		switch {
-		case errors.Is(err, context.DeadlineExceeded):
-			return Timeout
-		case errors.Is(err, context.Canceled), errors.As(err, &connecting), pgconn.SafeToRetry(err):
-			return Unavailable
-		}
+func classifyConnection(err error) Class {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	case errors.Is(err, context.Canceled), pgconn.SafeToRetry(err):
+		return Unavailable
+	default:
 		return Lost
 	}
-	if class, ok := classes[code]; ok {
-		return class
-	}
-	if class, ok := classes[code[:min(2, len(code))]]; ok {
-		return class
-	}
-	return Permanent
 }
 
 // Reason is what a dead letter says of an error: the server's words and its code.
