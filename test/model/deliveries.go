@@ -40,33 +40,37 @@ func (w *World) Submit(template int, key string, startAt time.Duration, reject b
 	return "created"
 }
 
-// Claim reads visible messages, oldest first, and begins what is current. Returns their messages.
+// Claim reads visible messages, oldest first, and begins what is current; when nothing of a full read is, it reads on. Returns
+// their messages.
 func (w *World) Claim(quantity int) []*Message {
 	slices.SortFunc(w.Messages, func(a, b *Message) int { return int(a.ID - b.ID) })
-	var begun []*Message
-	var ended []*Message
-	for _, m := range slices.Clone(w.Messages) {
-		if !m.Visible || quantity == 0 {
-			continue
-		}
-		quantity--
-		m.Visible = false
-		m.Read++
-		t := w.Tasks[m.Task]
-		s, limits := &t.Steps[m.Step], t.Template.Steps[m.Step]
-		switch {
-		case s.Attempt != m.Attempt || !active(s.State):
-			w.remove(m)
-			w.Absorbed++
-		case m.Read > limits.MaxDeliveries:
-			w.remove(m)
-			ended = append(ended, m)
-		default:
-			if s.State == "enqueued" && limits.Timeout > 0 {
-				s.Due = w.Now + limits.Timeout
+	var begun, ended []*Message
+	read := quantity
+	for round := 0; round < 20 && len(begun) == 0 && read == quantity; round++ {
+		read = 0
+		for _, m := range slices.Clone(w.Messages) {
+			if !m.Visible || read == quantity {
+				continue
 			}
-			s.State = "in_progress"
-			begun = append(begun, m)
+			read++
+			m.Visible = false
+			m.Read++
+			t := w.Tasks[m.Task]
+			s, limits := &t.Steps[m.Step], t.Template.Steps[m.Step]
+			switch {
+			case s.Attempt != m.Attempt || !active(s.State):
+				w.remove(m)
+				w.Absorbed++
+			case m.Read > limits.MaxDeliveries:
+				w.remove(m)
+				ended = append(ended, m)
+			default:
+				if s.State == "enqueued" && limits.Timeout > 0 {
+					s.Due = w.Now + limits.Timeout
+				}
+				s.State = "in_progress"
+				begun = append(begun, m)
+			}
 		}
 	}
 	for _, m := range ended {
