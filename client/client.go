@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,15 @@ type Config struct {
 	// Pool or DatabaseURL leads to the database. A pool that the client did not make is left open.
 	Pool        *pgxpool.Pool
 	DatabaseURL string
-	// NoListen does without LISTEN, for transaction poolers: waiting polls.
+	// ListenerURL leads to the server itself when Pool or DatabaseURL leads through a transaction pooler, which passes no
+	// notification on. Empty: as the pool's connections.
+	ListenerURL string
+	// NoListen does without LISTEN, where ListenerURL cannot be had: waiting polls, every second at last.
 	NoListen bool
 	// Tracer makes a span for each submit, to which the task's steps belong. Nil: OpenTelemetry's global provider.
 	Tracer trace.TracerProvider
-	// Log takes what happens to the connection that listens. Nil: slog.Default().
+	// Log takes what happens to the connection that listens, and that the database cannot be asked for what is waited for.
+	// Nil: slog.Default().
 	Log *slog.Logger
 }
 
@@ -40,6 +45,8 @@ type Client struct {
 	once   sync.Once
 	// sendOnly is set once the role turns out to have no right to more than sending messages.
 	sendOnly atomic.Bool
+	// met is set once the database has answered. One that never has may be the wrong one.
+	met atomic.Bool
 }
 
 // DB is what a request may be sent on: *pgxpool.Pool, *pgx.Conn and pgx.Tx are all one.
@@ -52,7 +59,16 @@ type DB interface {
 // New makes a client. It does not connect.
 func New(config Config) (*Client, error) {
 	c := &Client{pool: config.Pool, own: config.Pool == nil}
+	var direct *pgxpool.Config // of ListenerURL: what it says of pools is no setting of the server's
+	if config.ListenerURL != "" {
+		var err error
+		if direct, err = pgxpool.ParseConfig(config.ListenerURL); err != nil {
+			return nil, fmt.Errorf("making client: reading ListenerURL: %w", err)
+		}
+	}
 	switch {
+	case config.ListenerURL != "" && config.NoListen:
+		return nil, errors.New("making client: set ListenerURL or NoListen, not both")
 	case c.own && config.DatabaseURL == "":
 		return nil, errors.New("making client: set Pool or DatabaseURL")
 	case !c.own && config.DatabaseURL != "":
@@ -71,13 +87,10 @@ func New(config Config) (*Client, error) {
 		config.Tracer = otel.GetTracerProvider()
 	}
 	c.tracer = config.Tracer.Tracer("github.com/pawl-dev/pawl/client")
-	c.hub = newHub(c)
+	c.hub = newHub(c, config.Log)
 	if !config.NoListen {
 		listener, err := pgmq.NewListener(pgmq.ListenerConfig{
-			Connect: func(ctx context.Context) (*pgx.Conn, error) {
-				return pgx.ConnectConfig(ctx, c.pool.Config().ConnConfig)
-			},
-			Probe: c.pool, Log: config.Log,
+			Connect: pgmq.Connector(cmp.Or(direct, c.pool.Config())), Probe: c.pool, Log: config.Log,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("making client: %w", err)

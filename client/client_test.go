@@ -20,6 +20,7 @@ import (
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 func TestSubmitAndWaitBringsTheResult(t *testing.T) {
@@ -46,7 +47,7 @@ func TestSubmitAndWaitBringsTheResult(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, steps, 2)
 	require.Equal(t, "add", steps[0].Name)
-	require.Equal(t, "complete", steps[1].State)
+	require.Equal(t, workflow.StepComplete, steps[1].State)
 	require.JSONEq(t, `42`, string(steps[1].Result))
 	history, err := k.client.History(k.ctx, task.ID)
 	require.NoError(t, err)
@@ -89,7 +90,7 @@ func TestManyWaitersGetTheirOwnResults(t *testing.T) {
 	list, err := k.client.List(k.ctx, client.Filter{Template: "add", Limit: 30})
 	require.NoError(t, err)
 	require.Len(t, list, 30)
-	rest, err := k.client.List(k.ctx, client.Filter{Namespace: "shop", States: []string{"complete"}, Before: list[29].ID, Limit: 1000})
+	rest, err := k.client.List(k.ctx, client.Filter{Namespace: "shop", States: []workflow.TaskState{"complete"}, Before: list[29].ID, Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, rest, 70)
 	require.Negative(t, strings.Compare(rest[0].ID.String(), list[29].ID.String()))
@@ -209,6 +210,7 @@ func TestInvalidRequestsAreTypedErrors(t *testing.T) {
 		"here: half surrogate":  {Handler: "h", Input: json.RawMessage(`"\ud800"`)},
 		"here: no JSON":         {Handler: "h", Input: json.RawMessage(`{"a":`)},
 		"here: no JSON either":  {Handler: "h", Input: func() {}},
+		"here: bytes":           {Handler: "h", Input: []byte(`{}`)},
 		"here: too long":        {Handler: "h", Input: strings.Repeat("x", 1<<20)},
 		"there: no template":    {Template: "shop/ad", Input: sum{}},
 		"there: not the schema": {Template: "shop/add", Input: map[string]any{"a": "one", "b": 2}},
@@ -218,6 +220,8 @@ func TestInvalidRequestsAreTypedErrors(t *testing.T) {
 		require.ErrorAs(t, err, &invalid, name)
 		require.NotContains(t, err.Error(), `"one"`)
 		switch {
+		case strings.HasSuffix(name, "bytes"):
+			require.Contains(t, invalid.Message, "json.RawMessage")
 		case strings.HasSuffix(name, "template"):
 			require.Equal(t, "UnknownTemplate", invalid.Kind)
 			require.Contains(t, invalid.Message, "shop/add")

@@ -4,19 +4,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 var (
 	// ErrClosed ends waiting when the client is closed.
 	ErrClosed = errors.New("the client is closed")
-	// ErrNotFound says that there is no such task or step, or it was removed when its retention was over.
+	// ErrNotFound says that there is no such task or step, or it was removed when its retention was over; of a command,
+	// that there is no such queue, template or dead letter.
 	ErrNotFound = errors.New("no such task or step")
+	// ErrNotPossible says that a command cannot be done in the state that the task or step is in.
+	ErrNotPossible = errors.New("not possible in the present state")
+	// ErrKeyTaken says that a task cannot be opened again, since a later one holds its key.
+	ErrKeyTaken = errors.New("a later task holds the key")
 	// ErrResultExpired says that the request's key is held by a task that has completed and was removed since.
 	ErrResultExpired = errors.New("the task that holds the key has completed, and its result was removed when its retention was over")
 )
@@ -79,6 +86,7 @@ func (e *InvalidRequestError) Error() string { return e.Kind + ": " + e.Message 
 // TaskFailedError is the end of a task that did not complete.
 type TaskFailedError struct {
 	TaskID uuid.UUID
+	State  workflow.TaskState   // error, cancelled, timed_out
 	Status string               // failed, cancelled, timed_out
 	Step   string               // whose failure it was, if one's
 	Cause  *messaging.StepError // nil when there is none
@@ -96,11 +104,14 @@ func (e *TaskFailedError) Error() string {
 	return text
 }
 
-// CommandError refuses an operator's command. errors.Is(err, ErrNotFound) holds when task or step do not exist.
+// CommandError refuses an operator's command, or a template. errors.Is tells the refusals that a program may expect:
+// ErrNotFound, ErrNotPossible, ErrKeyTaken.
 type CommandError struct {
 	Code    string // SQLSTATE: PW020 not found, PW021 not possible now, PW022 a later task has the key, PW023 actor or reason missing, PW024 a bad setting
 	Message string
 	Hint    string
+
+	raised error // by the database
 }
 
 // Error is what is wrong and what to do.
@@ -111,14 +122,20 @@ func (e *CommandError) Error() string {
 	return e.Message + ": " + e.Hint
 }
 
-// Is makes an unknown task or step ErrNotFound.
-func (e *CommandError) Is(target error) bool { return target == ErrNotFound && e.Code == "PW020" }
+// commandRefusals are what errors.Is knows of a CommandError, by its code.
+var commandRefusals = map[string]error{"PW001": ErrNotPossible, "PW020": ErrNotFound, "PW021": ErrNotPossible, "PW022": ErrKeyTaken}
+
+// Is holds for the sentinel of the code.
+func (e *CommandError) Is(target error) bool { return target == commandRefusals[e.Code] }
+
+// Unwrap returns what the database raised.
+func (e *CommandError) Unwrap() error { return e.raised }
 
 // commandError makes a CommandError of what Pawl's functions raise.
 func commandError(err error) error {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code[:2] == "PW" {
-		return &CommandError{Code: pgErr.Code, Message: pgErr.Message, Hint: pgErr.Hint}
+	var raised *pgconn.PgError
+	if errors.As(err, &raised) && strings.HasPrefix(raised.Code, "PW") {
+		return &CommandError{Code: raised.Code, Message: raised.Message, Hint: raised.Hint, raised: raised}
 	}
 	return err
 }

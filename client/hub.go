@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,12 +52,14 @@ type answer struct {
 // hub looks for the ends of tasks, for all waiters at once. Its goroutine lives while there are any.
 type hub struct {
 	client   *Client
+	log      *slog.Logger
 	listener *pgmq.Listener // nil without one
 	woken    <-chan struct{}
 	joined   chan struct{} // room for one: there is a new waiter
 	life     context.Context
 	end      context.CancelFunc
 	running  sync.WaitGroup
+	failing  bool // the last look failed; the goroutine's
 
 	mu sync.Mutex
 	// These are guarded by mu.
@@ -65,8 +69,8 @@ type hub struct {
 	closed  bool
 }
 
-func newHub(c *Client) *hub {
-	h := &hub{client: c, joined: make(chan struct{}, 1), waiters: make(map[*waiter]struct{})}
+func newHub(c *Client, log *slog.Logger) *hub {
+	h := &hub{client: c, log: log, joined: make(chan struct{}, 1), waiters: make(map[*waiter]struct{})}
 	h.life, h.end = context.WithCancel(context.Background())
 	return h
 }
@@ -197,7 +201,7 @@ func (h *hub) look(waiting []*waiter) (undecided bool) {
 	}
 	if len(open) > 0 {
 		if err := h.decide(ctx, open); err != nil {
-			h.giveUp(open, err)
+			h.failed(open, err)
 			return true
 		}
 	}
@@ -211,20 +215,31 @@ func (h *hub) look(waiting []*waiter) (undecided bool) {
 	}
 	if len(byTask) > 0 {
 		if err := h.collect(ctx, byTask); err != nil {
-			h.giveUp(waiting, err)
+			h.failed(waiting, err)
+			return undecided
 		}
+	}
+	h.client.met.Store(true)
+	if h.failing {
+		h.failing = false
+		h.log.Info("waiting for tasks: the database answers again")
 	}
 	return undecided
 }
 
-// giveUp ends the waiting when looking will never work: no such table, no right to read it. All else is tried again.
-func (h *hub) giveUp(waiting []*waiter, err error) {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) || pgErr.Code[:2] != "42" {
+// failed notes that looking failed. It is tried again, unless that will never work: no such database, table or function, no
+// right to log in or to read; that ends the waiting.
+func (h *hub) failed(waiting []*waiter, err error) {
+	var raised *pgconn.PgError
+	if errors.As(err, &raised) && (raised.Code == "3D000" || slices.Contains([]string{"28", "42"}, raised.Code[:2])) {
+		for _, w := range waiting {
+			h.tell(w, answer{err: err})
+		}
 		return
 	}
-	for _, w := range waiting {
-		h.tell(w, answer{err: err})
+	if !h.failing && h.life.Err() == nil {
+		h.failing = true
+		h.log.Warn("waiting for tasks: the database cannot be asked, trying again", "error", err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 // By is who gives an operator's command, and why. Both are required, and kept in the audit.
@@ -15,8 +17,8 @@ type By struct{ Actor, Reason string }
 
 // Outcome is what became of an operator's command. Every command may be repeated.
 type Outcome struct {
-	Outcome string // what was done, or unchanged
-	State   string // of the task, after it
+	Outcome string             // what was done, or unchanged
+	State   workflow.TaskState // of the task, after it
 	Status  string
 	// Details is the whole answer, as JSON.
 	Details json.RawMessage

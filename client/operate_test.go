@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 var anna = client.By{Actor: "anna", Reason: "the customer called"}
@@ -60,6 +61,7 @@ func TestOperatorsCommandsReachTheEngine(t *testing.T) {
 	_, err = k.client.ResolveTask(k.ctx, id, nil, anna)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "PW021", refused.Code)
+	require.ErrorIs(t, err, client.ErrNotPossible)
 }
 
 func TestStepsAreRetriedAndResolved(t *testing.T) {
@@ -78,7 +80,7 @@ func TestStepsAreRetriedAndResolved(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNotFound)
 	outcome, err := k.client.ResolveTask(k.ctx, failed.ID, "by hand", anna)
 	require.NoError(t, err)
-	require.Equal(t, "resolved_manually", outcome.State)
+	require.Equal(t, workflow.TaskResolvedManually, outcome.State)
 
 	done, err := k.client.SubmitAndWait(k.ctx, client.Request{Template: "shop/keyed", Key: "k", Input: sum{1, 1}})
 	require.NoError(t, err)
@@ -131,7 +133,7 @@ func TestDeadLettersAreRedrivenAndDropped(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(outcome.Details), `"redriven": 1`)
 	require.Eventually(t, func() bool {
-		list, err := k.client.List(k.ctx, client.Filter{States: []string{"complete"}})
+		list, err := k.client.List(k.ctx, client.Filter{States: []workflow.TaskState{workflow.TaskComplete}})
 		return err == nil && len(list) == 1
 	}, patience, 10*time.Millisecond)
 	_, err = k.client.SubmitAndWait(k.ctx, client.Request{Template: "shop/nothing"})

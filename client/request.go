@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,7 +21,7 @@ type Request struct {
 	Template string
 	// Handler, with Namespace (empty: default) and Queue (empty: the namespace's), makes a task of one step.
 	Handler, Namespace, Queue string
-	// Input is encoded as JSON; nil is {}. A json.RawMessage goes as it is.
+	// Input is encoded as JSON; nil is {}. A json.RawMessage goes as it is, a []byte is refused.
 	Input any
 	// Key identifies the task among those of its template: 1 to 255 bytes.
 	Key string
@@ -71,9 +72,13 @@ func (r *Request) message(ctx context.Context) (uuid.UUID, pgmq.Outgoing, error)
 
 // encode makes JSON as it was meant: without escapes for HTML.
 func encode(value any) (json.RawMessage, error) {
-	if raw, ok := value.(json.RawMessage); ok && !json.Valid(raw) {
-		// The encoder's error would quote it.
-		return nil, messaging.CheckBody(raw)
+	switch v := value.(type) {
+	case json.RawMessage:
+		if !json.Valid(v) { // the encoder's error would quote it
+			return nil, messaging.CheckBody(v)
+		}
+	case []byte:
+		return nil, errors.New("a []byte would become base64: make JSON a json.RawMessage, and text a string")
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

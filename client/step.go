@@ -8,13 +8,15 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 // Step is one step of a task.
 type Step struct {
 	Name     string
 	Index    int
-	State    string
+	State    workflow.StepState
 	Handler  string
 	Queue    string
 	Attempt  int // of the present or last attempt; 0 before the first
@@ -64,7 +66,7 @@ func (c *Client) Steps(ctx context.Context, id uuid.UUID) ([]Step, error) {
 type Transition struct {
 	Step      string // empty: the task's
 	Index     int
-	From, To  string // From is empty for the first
+	From, To  string // states, of a task or of a step; From is empty for the first
 	Event     string
 	Revision  int // dense, for each task and each step from 1
 	Attempt   int

@@ -16,11 +16,18 @@ import (
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
 
-// tries is how often a submit is tried when the connection fails. Repeating is safe: the request keeps its id.
-const tries = 3
+// pauses are the times before a submit whose connection failed is tried again. Repeating is safe: the request keeps its id.
+// Together they outlast a restart of the database; a client that it has never answered takes the hasty first ones only.
+var pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
+
+const hasty = 2
 
 // Submit sends a request and returns its id, which is the task's unless the request meets a task that holds its key. That
 // it was accepted only waiting tells.
+//
+// A lost connection is waited out for up to about 4 s, as long as a restart of the database takes, within ctx. Of a database
+// that has never answered the client it is told after a tenth of a second. This holds for all that submit without a
+// transaction of the caller's.
 func (c *Client) Submit(ctx context.Context, request Request) (uuid.UUID, error) {
 	id, _, err := c.submit(ctx, request)
 	return id, err
@@ -109,7 +116,7 @@ func (c *Client) submit(ctx context.Context, request Request) (_ uuid.UUID, _ in
 // send hands requests to the database and returns the ids of their messages, 0 for those that are tasks already. A role that
 // may do no more than send messages does that.
 func (c *Client) send(ctx context.Context, messages []pgmq.Outgoing) (ids []int64, err error) {
-	err = again(ctx, func() error {
+	err = c.again(ctx, func() error {
 		if !c.sendOnly.Load() {
 			ids, err = submitRequests(ctx, c.pool, messages)
 			if !unavailable(err) {
@@ -163,16 +170,22 @@ func end(span trace.Span, err error) {
 
 // again repeats what failed for want of a connection. What the server answered is not repeated, unless it was about to
 // go away.
-func again(ctx context.Context, do func() error) error {
-	for try := 1; ; try++ {
+func (c *Client) again(ctx context.Context, do func() error) error {
+	for try := 0; ; try++ {
 		err := do()
-		if err == nil || try == tries || ctx.Err() != nil || !lostConnection(err) {
+		if err == nil {
+			c.met.Store(true)
+			return nil
+		}
+		if try == len(pauses) || try == hasty && !c.met.Load() || ctx.Err() != nil || !lostConnection(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(time.Duration(try) * 50 * time.Millisecond):
+		case <-c.hub.life.Done(): // closed
+			return err
+		case <-time.After(pauses[try]):
 		}
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 // Task is one run of a template.
@@ -21,7 +23,8 @@ type Task struct {
 	Version   string
 	// State is the engine's word for where the task is, Status the outside world's: pending, running, completed, failed,
 	// cancelled, timed_out.
-	State, Status string
+	State         workflow.TaskState
+	Status        string
 	Key           string
 	Input         json.RawMessage
 	Result        json.RawMessage // nil unless completed
@@ -33,6 +36,10 @@ type Task struct {
 	StartedAt     time.Time // zero before
 	FinalizedAt   time.Time // zero before
 }
+
+// Ref returns namespace/name@version, which a Request's and a Filter's Template take. In a task of one handler the name
+// is the handler's.
+func (t *Task) Ref() string { return t.Namespace + "/" + t.Template + "@" + t.Version }
 
 // Final says whether the task has ended.
 func (t *Task) Final() bool { return !t.FinalizedAt.IsZero() }
@@ -54,7 +61,7 @@ func (t *Task) Decode(into any) error {
 }
 
 func (t *Task) failure() error {
-	failed := &TaskFailedError{TaskID: t.ID, Status: t.Status}
+	failed := &TaskFailedError{TaskID: t.ID, State: t.State, Status: t.Status}
 	var cause struct {
 		messaging.StepError
 		Step string `json:"step"`
@@ -104,9 +111,10 @@ func (c *Client) Get(ctx context.Context, id uuid.UUID) (Task, error) {
 
 // Filter chooses tasks. Zero fields do not.
 type Filter struct {
+	// Template is a name, or "namespace/name", each with "@version" if need be. In tasks of one handler it is the handler.
 	Namespace, Template, Version, Key, CorrelationID string
-	// States are the engine's words, such as waiting_for_retry. Open chooses those of all that have not ended.
-	States []string
+	// States are the engine's words. Open chooses those of all that have not ended.
+	States []workflow.TaskState
 	Open   bool
 	Tags   map[string]string // all of them
 	Since  time.Time         // requested at or after
@@ -116,8 +124,33 @@ type Filter struct {
 	Limit int
 }
 
-// List returns tasks, the newest first.
+// check takes the template's reference apart and refuses what would choose nothing.
+func (f *Filter) check() error {
+	for _, state := range f.States {
+		if _, err := workflow.ParseTaskState(string(state)); err != nil {
+			return err
+		}
+	}
+	named, version, versioned := strings.Cut(f.Template, "@")
+	namespace, name, full := strings.Cut(named, "/")
+	if !full {
+		namespace, name = f.Namespace, named
+	}
+	if !versioned {
+		version = f.Version
+	}
+	if f.Namespace != "" && f.Namespace != namespace || f.Version != "" && f.Version != version {
+		return fmt.Errorf("template %q is not of namespace %q and version %q: say them once", f.Template, f.Namespace, f.Version)
+	}
+	f.Namespace, f.Template, f.Version = namespace, name, version
+	return nil
+}
+
+// List returns tasks, the newest first. A state that does not exist is an error that names those that do.
 func (c *Client) List(ctx context.Context, filter Filter) ([]Task, error) {
+	if err := filter.check(); err != nil {
+		return nil, fmt.Errorf("listing tasks: %w", err)
+	}
 	if filter.Limit == 0 {
 		filter.Limit = 50
 	}

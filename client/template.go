@@ -12,15 +12,24 @@ import (
 
 // AppliedTemplate says what applying a template did.
 type AppliedTemplate struct {
-	Template      string   `json:"-"` // namespace/name@version
+	Template      string   `json:"template"` // namespace/name@version
 	ID            int      `json:"template_id"`
 	Created       bool     `json:"created"`        // false: it was there with the same content
 	QueuesCreated []string `json:"queues_created"` // also those of which something was gone
 }
 
 // ApplyTemplates makes templates known to the database, all of them or none, and creates their queues. A version that is
-// there with the same content is left as it is, but for queues that somebody dropped; with other content it is an error.
+// there with the same content is left as it is, but for queues that somebody dropped; with other content it is a
+// CommandError. Templates are those that workflow.ParseTemplates or workflow.ParseFS has made.
 func (c *Client) ApplyTemplates(ctx context.Context, templates ...*workflow.Template) ([]AppliedTemplate, error) {
+	for i, t := range templates {
+		switch {
+		case t == nil:
+			return nil, fmt.Errorf("applying template %d of %d: it is nil", i+1, len(templates))
+		case t.Definition() == nil:
+			return nil, fmt.Errorf("applying template %d of %d: %s has no definition: make it with workflow.ParseTemplates or workflow.ParseFS", i+1, len(templates), t.Ref())
+		}
+	}
 	applied := make([]AppliedTemplate, len(templates))
 	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		for i, t := range templates {

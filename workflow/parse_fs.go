@@ -7,12 +7,11 @@ import (
 )
 
 // ParseFS reads the templates of all files that match one of the patterns, which
-// [fs.Glob] explains, from a file system that is handed in: usually one that
-// go:embed fills, so that a program brings its templates along. Files are read
-// once each, in the order of the patterns and of their names. The error is a
-// [*ParseError] that names all problems of all files, or says that a pattern is
-// malformed or matches nothing, or that a file cannot be read; then no template
-// is returned.
+// [fs.Glob] explains, from a file system that is handed in: usually an [embed.FS],
+// so that a program brings its templates along. Files are read once each, in the
+// order of the patterns and of their names. The error is a [*ParseError] that names
+// all problems of all files, or says that a pattern is malformed or matches nothing,
+// or that a file cannot be read; then no template is returned.
 func ParseFS(fsys fs.FS, patterns ...string) ([]*Template, error) {
 	if len(patterns) == 0 {
 		return nil, errors.New("reading templates: name the files with a pattern, such as *.yaml")

@@ -75,7 +75,7 @@ func TestMigrationClaimsNothing(t *testing.T) {
 	task, err := k.client.SubmitAndWait(t.Context(), client.Request{Template: "billing/regenerate_invoice", Requester: "migration",
 		Input: map[string]int64{"invoice_id": k.invoice}})
 	require.NoError(t, err)
-	require.Equal(t, "complete", task.State)
+	require.EqualValues(t, "complete", task.State)
 	require.Equal(t, "sent", k.status())
 }
 

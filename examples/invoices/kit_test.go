@@ -163,7 +163,7 @@ func (k *office) ends(ids []uuid.UUID) map[string]int {
 		if err != nil {
 			require.ErrorAs(k, err, &failed)
 		}
-		ends[task.State]++
+		ends[string(task.State)]++
 	}
 	return ends
 }

@@ -180,7 +180,7 @@ func readSteps(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) ([]stepRow
 	list := make([]stepRow, len(steps))
 	for i, s := range steps {
 		list[i] = stepRow{
-			Step: s.Name, Index: s.Index, State: s.State, Handler: s.Handler, Queue: s.Queue, Attempt: s.Attempt, Failures: s.Failures,
+			Step: s.Name, Index: s.Index, State: string(s.State), Handler: s.Handler, Queue: s.Queue, Attempt: s.Attempt, Failures: s.Failures,
 			Deliveries: s.Deliveries, Worker: s.Worker, Since: s.StateSince, DueAt: s.DueAt, Result: s.Result, Error: s.Error,
 		}
 	}

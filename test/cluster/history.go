@@ -110,11 +110,11 @@ func (h *History) read(task client.Task) {
 		h.wrong = append(h.wrong, fmt.Sprintf("task %s was read, and nobody asked for it", task.ID))
 		return
 	}
-	if a.state != "" && a.state != task.State {
+	if a.state != "" && a.state != string(task.State) {
 		h.wrong = append(h.wrong, fmt.Sprintf("task %s was %s, then %s", task.ID, a.state, task.State))
 	}
 	if task.Final() {
-		a.state = task.State
+		a.state = string(task.State)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestWhatIsWrittenThroughOneIsReadThroughAll(t *testing.T) {
 		require.NoError(t, err)
 		want, err := clients[(i+1)%3].Wait(ctx, id)
 		require.NoError(t, err)
-		require.Equal(t, "complete", want.State)
+		require.EqualValues(t, "complete", want.State)
 		for _, c := range clients {
 			got, err := c.Get(ctx, id)
 			require.NoError(t, err)
