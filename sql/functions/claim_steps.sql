@@ -1,7 +1,7 @@
 -- does: reads up to quantity step messages and begins their deliveries. Returns an array of {msg_id, read_ct, task_id,
 --   step, index, attempt, delivery, handler, input, dependencies, config, token, correlation_id, lease_ms, headers}.
 --   The read is kept when beginning raises: it costs a delivery, never the queue; what raises is tried alone.
---   When nothing of a full read began (its messages were stale, say), it reads on, or the steps behind would wait for the
+--   When nothing of a read began (its messages were stale, say), it reads on, or the steps behind would wait for the
 --   caller's next look. It stays short: after 20 reads or 500 messages it says that there is more by announcing the queue.
 -- called by: workers, report_and_claim_steps. options: {lease_ms, max_bytes}.
 -- locks: messages and step rows, both skip locked: it never waits.
@@ -48,8 +48,7 @@ begin
       end loop;
       claimed := array_to_json(begun);
     end;
-    if claimed::text <> '[]' or ill or (select cardinality(batch) >= quantity or bool_or(d.headers ? 'bytes')
-        or sum(pg_column_size(d.message)) >= coalesce((options->>'max_bytes')::bigint, 4194304) from unnest(batch) d) is not true then
+    if claimed::text <> '[]' or ill then
       return claimed;
     end if;
     if current_setting('pawl.quiet', true) = own || ' left' then
