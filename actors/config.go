@@ -50,8 +50,8 @@ type Settings struct {
 	// RequestLoops and ResultLoops are how many consumers work a queue side by side. Default 1: few with full batches
 	// beat many with thin ones.
 	RequestLoops, ResultLoops int
-	// MaxDeliveries after which a message that fails alone through a timeout, a lost connection or a panic is a dead
-	// letter. Default 10.
+	// MaxDeliveries after which a message that fails alone through a timeout, a lost connection, a panic or an error
+	// internal to the server is a dead letter. Default 10.
 	MaxDeliveries int
 
 	// IdlePoll is the time between looks at all queues, and of the clock, when nothing wakes them. Default 1 s.

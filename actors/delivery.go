@@ -14,9 +14,9 @@ import (
 const suspectAfter = 3
 
 // delivery works what was read. Its rule: a batch that fails is worked message by message. What fails alone, through a
-// fault of its own, is a dead letter at once; what fails through the infrastructure stays for a later delivery; what does
-// so again and again in a way that the message may have caused (timeouts, lost connections, panics) is a dead letter
-// after MaxDeliveries.
+// fault of its own, and does so again at once, is a dead letter (R8); what fails through the infrastructure stays for a later
+// delivery; what does so again and again in a way that the message may have caused (timeouts, lost connections, panics,
+// errors internal to the server) is a dead letter after MaxDeliveries.
 type delivery struct {
 	*environment
 	name  string // of the actor
@@ -36,14 +36,13 @@ func (d *delivery) deliver(w work, messages []store.Message) error {
 			fresh = append(fresh, m)
 		}
 	}
+	if len(fresh) == 1 {
+		return d.alone(w, append(fresh, suspects...), until)
+	}
 	if len(fresh) > 0 {
 		err := d.together(w, fresh)
 		switch {
 		case err == nil:
-		case len(fresh) == 1:
-			if err := d.conclude(fresh[0], err); err != nil {
-				return err
-			}
 		case hopeless(err):
 			d.config.Metrics.Returned.WithLabelValues(d.queue).Add(float64(len(messages)))
 			return d.fail("working", err)
@@ -55,7 +54,7 @@ func (d *delivery) deliver(w work, messages []store.Message) error {
 	return d.alone(w, suspects, until)
 }
 
-// together works messages in one transaction. A panic in here goes to the supervisor, and the messages come back.
+// together works messages in one transaction. A panic of a batch goes to the supervisor, and its messages come back.
 func (d *delivery) together(w work, messages []store.Message) error {
 	ctx, cancel := d.bounded()
 	defer cancel()
@@ -68,15 +67,19 @@ func (d *delivery) together(w work, messages []store.Message) error {
 	return err
 }
 
-// alone works messages each in its own transaction. A panic is the message's failure here, so that those behind it get
-// their turn; the supervisor hears of it afterwards.
+// alone works messages each in its own transaction, what raises a second time. A panic is the message's failure here, so
+// that those behind it get their turn; the supervisor hears of it afterwards.
 func (d *delivery) alone(w work, messages []store.Message, until time.Time) error {
 	var first *panicError
-	for _, m := range messages {
-		if d.stopping.Load() || time.Now().After(until) {
+	for i, m := range messages {
+		if i > 0 && d.stopping.Load() || time.Now().After(until) {
 			break // the rest comes back by itself
 		}
 		err := d.recovering(w, m)
+		if err != nil && store.Classify(err) == store.Permanent {
+			_ = d.fail("working one message", err)
+			err = d.recovering(w, m) // once may have been the moment's
+		}
 		var panicked *panicError
 		if first == nil && errors.As(err, &panicked) {
 			first = panicked

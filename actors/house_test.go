@@ -161,7 +161,9 @@ func (h *house) start(config actors.Config) *crew {
 		config.IdlePoll = 50 * time.Millisecond
 	}
 	config.RestartMin = time.Millisecond
-	config.Log = slog.New(slog.NewTextHandler(testLog{h.T}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if config.Log == nil {
+		config.Log = slog.New(slog.NewTextHandler(testLog{h.T}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	system, err := actors.Start(h.Context(), config)
 	require.NoError(h, err)
 	c := &crew{System: system, house: h, metrics: metrics}

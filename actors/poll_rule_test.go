@@ -1,12 +1,14 @@
 package actors_test
 
 import (
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +58,29 @@ func TestPollingAloneIsEnough(t *testing.T) {
 	n, err := deaf.Conn().WaitForNotification(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "the test", n.Payload, "nothing was announced")
+}
+
+// A pooler that mixes prepared statements up stops everything, loses nothing, and its cure is told.
+func TestAPoolerThatMixesUpStatementsLosesNothingAndIsToldOf(t *testing.T) {
+	h := newHouse(t)
+	text := new(strings.Builder)
+	var mixed atomic.Int32
+	c := h.start(actors.Config{
+		Log:      slog.New(slog.NewTextHandler(text, nil)), // handlers lock
+		Settings: actors.Settings{VisibilityTimeout: 500 * time.Millisecond, MaxDeliveries: 1},
+		Work: &faulty{h.db, func(sql string, _ []any) error {
+			if strings.Contains(sql, "process_task_requests") && mixed.Add(1) <= 6 {
+				return &pgconn.PgError{Code: []string{"26000", "42P05"}[mixed.Load()%2]}
+			}
+			return nil
+		}},
+	})
+	h.work()
+	h.request()
+	h.eventually(1, completed)
+	require.Zero(t, h.count(`select count(*) from pawl.dead_letters`))
+	require.NoError(t, c.stop(patience))
+	require.Contains(t, text.String(), "default_query_exec_mode=exec")
 }
 
 // R5: no payload is trusted. Notifications that nobody of ours sent, with whatever in them, change nothing.

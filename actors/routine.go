@@ -28,7 +28,9 @@ func (r *routine) Receive(ctx actor.Context) {
 		r.turn()
 	case Wake:
 		r.door.open()
-		r.turn()
+		if r.failures == 0 { // what fails keeps its rest: the Tick comes within retryMax
+			r.turn()
+		}
 	case *actor.Stopping, *actor.Restarting:
 		r.door.sleep()
 	}
