@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace"
 
@@ -127,8 +126,7 @@ func (w *Worker) connect(ctx context.Context) (err error) {
 	}
 	if !w.config.NoListen {
 		w.listener, err = pgmq.NewListener(pgmq.ListenerConfig{
-			Connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, pool.Config().ConnConfig) },
-			Probe:   w.beats, Log: w.log,
+			Connect: pgmq.Connector(pool.Config()), Probe: w.beats, Log: w.log,
 		})
 		if err != nil {
 			return err

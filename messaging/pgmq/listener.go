@@ -206,7 +206,7 @@ func (l *Listener) run(ctx context.Context) {
 		if heard {
 			retry = l.config.RetryMin
 		}
-		if errors.Is(err, errDeaf) {
+		if errors.Is(err, errDeaf) && !heard { // one that has heard fell silent: it was cut
 			l.prove(deaf, err)
 		} else {
 			l.config.Log.Warn("listening for notifications: connecting again", "error", err, "in", retry.String())

@@ -3,7 +3,10 @@ package pgmq_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +22,8 @@ func TestAConnectionThatDiedSilentlyIsReplaced(t *testing.T) {
 	db := testPool(t)
 	config := often(db)
 	config.ProbeTimeout = 2 * time.Second
+	var log lines
+	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	var (
 		silent atomic.Bool // swallows what the present connections say
 		dials  atomic.Int64
@@ -48,6 +53,28 @@ func TestAConnectionThatDiedSilentlyIsReplaced(t *testing.T) {
 	requireWake(t, wake, "of the new connection")
 	notify(t, db, "a")
 	requireWake(t, wake, "of a")
+	require.Contains(t, log.String(), "connecting again")
+	require.NotContains(t, log.String(), "pooler", "it has heard: nothing is wrong with how it connects")
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder // guarded by mu
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// String is what was logged so far.
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // silenced is a connection whose incoming bytes vanish while silent is set. The

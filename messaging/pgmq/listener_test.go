@@ -182,6 +182,8 @@ func TestADeafListenerSaysSoAndGoesOn(t *testing.T) {
 	db, other := testPool(t), testPool(t)
 	config := often(db)
 	config.Probe, config.ProbeTimeout = other, 2*time.Second
+	var log lines
+	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	type news struct {
 		proven bool
 		why    error
@@ -196,6 +198,7 @@ func TestADeafListenerSaysSoAndGoesOn(t *testing.T) {
 	case n := <-told:
 		require.False(t, n.proven)
 		require.ErrorContains(t, n.why, "did not arrive")
+		require.Contains(t, log.String(), "not through a transaction pooler")
 	case <-time.After(soon):
 		require.Fail(t, "nothing told")
 	}
