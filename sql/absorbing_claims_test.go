@@ -72,20 +72,6 @@ func TestAClaimThatBeganSomethingReadsNoMore(t *testing.T) {
 	require.Equal(k, 1, k.reads())
 }
 
-func TestAClaimWhoseReadWasShortReadsNoMore(t *testing.T) {
-	k := newKit(t)
-	k.Template("look/one", nil, step("a"))
-	k.stale(1)
-	k.Exec("update pgmq.q_work_queue set headers = null")
-	// Whatever is read sends a message: a second read would find one.
-	k.Exec(`create function pawl.more() returns trigger language plpgsql as
-		$$ begin insert into pgmq.q_work_queue (vt, message) values (clock_timestamp(), '{"no": "step"}'); return null; end $$`)
-	k.Exec(`create trigger more after delete on pgmq.q_work_queue for each statement execute function pawl.more()`)
-	require.Empty(k, k.claim(2, object{}))
-	require.Equal(k, 1, get[int](k, "select count(*)::int from pgmq.q_work_queue where read_ct = 0"))
-	require.Zero(k, k.reads())
-}
-
 // An error of the infrastructure says nothing about the messages: reading on would cost each of them a delivery.
 func TestAClaimThatTheInfrastructureFailsReadsNoMore(t *testing.T) {
 	k := newKit(t)
