@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import select
+import selectors
 import socket
 import threading
 import time
@@ -50,7 +50,10 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopped.set()
+        with self._lock:
+            if self._stopped.is_set():
+                return
+            self._stopped.set()
         self._bell.send(b"x")
         if self._thread:
             self._thread.join(timeout=PROBE_TIMEOUT)
@@ -63,8 +66,8 @@ class Listener:
         while not self._stopped.is_set():
             was_deaf, heard = False, False
             try:
-                with closing(self._connect()) as connection:
-                    heard = self._serve(connection)
+                with closing(self._connect()) as connection, selectors.DefaultSelector() as selector:
+                    heard = self._serve(connection, selector)
                     was_deaf = not heard
             except (psycopg.Error, OSError) as problem:
                 self._log.debug("listening: the connection ended: %s", problem)
@@ -78,12 +81,16 @@ class Listener:
             pause = RETRY_MIN if heard else min(2 * pause, RETRY_MAX)
             self._stopped.wait(pause)
 
-    def _serve(self, connection: psycopg.Connection[Any]) -> bool:
+    def _serve(self, connection: psycopg.Connection[Any], selector: selectors.BaseSelector) -> bool:
         """Listens until the connection ends, raises, or is deaf. Returns whether it heard its probe."""
         with self._lock:
             channels = [self._channel, *self._wake]
         for channel in channels:
             connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+        if self._stopped.is_set():
+            return False
+        for end in (connection.fileno(), self._rung.fileno()):
+            selector.register(end, selectors.EVENT_READ)
         self._wake_all()  # what was sent while nobody listened is found by looking
         heard, next_probe, deadline = False, 0.0, 0.0
         while not self._stopped.is_set():
@@ -97,7 +104,7 @@ class Listener:
                     deadline = time.monotonic() + PROBE_TIMEOUT
                 except (psycopg.Error, OSError):
                     pass  # unproven, tried again at the next time
-            for channel in self._heard(connection):
+            for channel in self._heard(connection, selector):
                 if channel == self._channel:
                     heard, deadline = True, 0.0
                     if not self.proven:
@@ -108,9 +115,9 @@ class Listener:
                         wake()
         return heard
 
-    def _heard(self, connection: psycopg.Connection[Any]) -> list[str]:
-        readable, _, _ = select.select([connection.fileno(), self._rung], [], [], _GLANCE)
-        if self._rung in readable:
+    def _heard(self, connection: psycopg.Connection[Any], selector: selectors.BaseSelector) -> list[str]:
+        selector.select(_GLANCE)
+        if self._stopped.is_set():
             return []
         connection.pgconn.consume_input()
         channels = []

@@ -162,6 +162,12 @@ class ClientTest(Case):
         with self.assertRaises(pawl.WaitTimeout):
             client.decided(keyed, 0.3)
 
+    def test_closing_twice_is_closing_once(self) -> None:
+        with pawl.Client(self.url) as client:
+            client.wait(client.enqueue("echo", 1, queue=self.queue), DEADLINE)
+            client.close()
+        client.close()
+
     def test_connecting_says_its_name_in_the_same_breath(self) -> None:
         proxy = Proxy(self.url)
         self.addCleanup(proxy.close)

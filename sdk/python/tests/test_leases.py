@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import socket
 import threading
 import time
@@ -309,6 +311,46 @@ class LeaseTest(Case):
         for _ in range(3):
             self.until(lambda: lane._look_at > time.monotonic() + 1 and not lane.running, "the worker sleeps")
             self.assertEqual(self.run_one("quick").result, "woken")
+
+    def test_listens_in_a_process_with_many_files(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard != resource.RLIM_INFINITY and hard < 1400:
+            self.skipTest("the machine allows too few open files")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1400) if soft != resource.RLIM_INFINITY else soft, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(1100):
+            self.addCleanup(os.close, os.dup(0))
+        worker = self.worker()
+        worker.handler("quick")(lambda: "woken")
+        # psycopg without its C part waits with select() too, unless it is told otherwise.
+        with mock.patch.object(psycopg.waiting, "wait", psycopg.waiting.wait_selector):
+            self.start(worker)
+            self.until(lambda: worker._listener.proven, "notifications are proven to arrive")
+            with pawl.Client(self.url) as client:
+                self.assertEqual(client.wait(client.enqueue("quick", queue=self.queue), DEADLINE).result, "woken")
+                self.until(lambda: client._listener.proven, "the client listens too")
+            worker.stop(0)
+
+    def test_what_cannot_be_reported_any_more_is_not_given_back(self) -> None:
+        worker, running, release = self.worker(), threading.Event(), threading.Event()
+
+        @worker.handler("waits")
+        def waits() -> None:
+            running.set()
+            release.wait(DEADLINE)
+
+        self.start(worker)
+        self.enqueue("waits")
+        self.assertTrue(running.wait(DEADLINE))
+        lane, calls = worker._lanes[0], []
+        worker.dead.set()  # the last calls have hung
+        with mock.patch.object(lane.database, "call", lambda *arguments: calls.append(arguments)):
+            with lane.changed:
+                lane.quitting = True
+                lane.changed.notify()
+            self.until(lambda: not lane.thread.is_alive(), "the lane has ended")
+        release.set()
+        self.assertFalse(lane.held or calls)
 
     def test_polls_where_nothing_listens(self) -> None:
         worker = self.worker(listen=False, poll=0.05)
