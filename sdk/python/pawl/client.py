@@ -12,8 +12,8 @@ from uuid import UUID
 import psycopg
 
 from .codec import parse
-from .database import Database, Guard, connector, explain, find_url
-from .errors import ENDS, REFUSALS, ClientError, InvalidRequest, KeyRequired, RequestError, ResultExpired, UnknownTask, WaitTimeout
+from .database import Database, Guard, at_once, connector, explain, find_url
+from .errors import ENDS, REFUSALS, ClientError, ConfigError, InvalidRequest, KeyRequired, RequestError, ResultExpired, UnknownTask, WaitTimeout
 from .lane import LOOK_AGAIN
 from .listen import Listener
 from .task import Request, Submitted, Task
@@ -76,7 +76,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the client's connections."""
+        """Closes the client's connections. It can be called any number of times."""
         if self._listener:
             self._listener.stop()
         self._database.close()
@@ -91,7 +91,8 @@ class Client:
         already when nothing has to be decided: no key, no start time, no reply, an input that needs no look at a schema.
 
         Returns Submitted. Raises InvalidRequest for what can be seen here; what only the engine knows (does the template
-        exist, does the input fit its schema) `wait` tells.
+        exist, does the input fit its schema) `wait` tells. Raises ConfigError for a connection in autocommit mode on which
+        no transaction is open.
         """
         return self._send_one(Request(template=template, input={} if input is None else input, **options), connection)
 
@@ -112,6 +113,8 @@ class Client:
         if not requests:
             return _nothing() if isinstance(connection, psycopg.AsyncConnection) else []
         arguments = ([request.body() for request in requests], [request.headers() for request in requests])
+        if problem := at_once(connection):
+            raise ConfigError(f"submitting in a transaction: {problem}; without `connection` the client uses its own")
         if isinstance(connection, psycopg.AsyncConnection):
             return _send_async(connection, requests, arguments)
         if connection is not None:

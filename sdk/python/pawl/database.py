@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
 
 from .codec import parse
 from .errors import ConfigError
@@ -28,7 +29,7 @@ def find_url(url: str | None = None) -> str:
     if url or (url := os.environ.get("PAWL_DATABASE_URL")):
         return url
     try:
-        if url := (_cache() / f"dev-{os.getuid()}.url").read_text().strip():
+        if url := _dev_url().read_text().strip():
             return url
     except OSError:
         pass
@@ -38,9 +39,17 @@ def find_url(url: str | None = None) -> str:
     )
 
 
+def _dev_url() -> Path:
+    """Where `pawl dev` notes its URL."""
+    user = os.getuid() if hasattr(os, "getuid") else -1  # as Go says it on Windows
+    return _cache() / f"dev-{user}.url"
+
+
 def _cache() -> Path:
     if folder := os.environ.get("PAWL_CACHE_DIR"):
         return Path(folder)
+    if not hasattr(os, "geteuid"):
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "pawl"
     if os.geteuid() == 0:
         return Path("/var/cache/pawl")
     if sys.platform == "darwin":
@@ -49,12 +58,13 @@ def _cache() -> Path:
 
 
 def connector(url: str, name: str) -> Connect:
-    """A function that opens connections: autocommit, and nothing prepared, so that transaction poolers do."""
+    """A function that opens connections: autocommit, and nothing prepared, so that transaction poolers do. They can say all
+    that JSON can, whatever PGCLIENTENCODING is."""
 
     def connect(timeout: float = CONNECT_TIMEOUT) -> psycopg.Connection[Any]:
         try:
             return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=max(1, int(min(timeout, CONNECT_TIMEOUT))),
-                fallback_application_name=name)  # fmt: skip
+                fallback_application_name=name, client_encoding="utf8")  # fmt: skip
         except psycopg.ProgrammingError:  # its text may repeat the URL
             raise ConfigError("reading the database URL: it is none of Postgres; it looks like postgres://user@host:5432/database") from None
         except psycopg.OperationalError as problem:
@@ -154,6 +164,17 @@ class Database:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+
+def at_once(connection: Any) -> str | None:
+    """What to do about a connection of the caller on which a statement is committed at once, apart from what it belongs to;
+    None when it is part of a transaction. The connection may be sync or async."""
+    if getattr(connection, "autocommit", False) is not True or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+        return None
+    return (
+        "the connection is in autocommit mode and no transaction is open: each statement is committed for itself; "
+        "put `with connection.transaction():` around all that belongs together, or connect without autocommit"
+    )
 
 
 def explain(problem: BaseException) -> str:

@@ -13,6 +13,7 @@ INVALID_INPUT = "invalid_input"
 INVALID_RESULT = "invalid_result"
 UNKNOWN_HANDLER = "unknown_handler"
 NOT_COMMITTED = "transaction_not_committed"
+NO_TRANSACTION = "no_transaction"
 
 
 class PawlError(Exception):

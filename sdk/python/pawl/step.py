@@ -9,8 +9,9 @@ from uuid import UUID
 import psycopg
 
 from .codec import encode
+from .database import at_once
 from .decode import Mismatch, decode
-from .errors import INVALID_INPUT, INVALID_RESULT, Interrupted, InvalidBody, LeaseLost, Permanent
+from .errors import INVALID_INPUT, INVALID_RESULT, NO_TRANSACTION, Interrupted, InvalidBody, LeaseLost, Permanent
 
 if TYPE_CHECKING:
     from .delivery import Delivery
@@ -108,9 +109,11 @@ class Step:
         psycopg.AsyncConnection it is awaited.
 
         Raises LeaseLost when the step is somebody else's by now, or has ended: let it pass, and the transaction rolls
-        back. When the transaction is not committed and the handler returns all the same, the attempt fails with type
+        back; Permanent, with type no_transaction, when the connection is in autocommit mode and no transaction is open. When the transaction is not committed and the handler returns all the same, the attempt fails with type
         transaction_not_committed.
         """
+        if problem := at_once(connection):
+            raise Permanent(f"completing the step in a transaction: {problem}", type=NO_TRANSACTION)
         try:
             text = encode(output)
         except InvalidBody as problem:

@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 import time
+from queue import Empty, SimpleQueue
 from typing import Any, Callable, Iterable, Mapping, TypeVar
 
 import psycopg
@@ -79,8 +80,10 @@ class Worker:
         self.handlers: dict[str, Handler] = {}
         self.dead = threading.Event()  # set when stopping has no more time
         self._listen, self._refuse_unknown = listen, refuse_unknown_fields
-        self._asked_to_stop = threading.Event()
-        self._hurry = threading.Event()  # a second signal: no more grace
+        # Signal handlers use these. They take no lock: the thread that a signal interrupts may hold that very one.
+        self._wishes: SimpleQueue[None] = SimpleQueue()  # run is to stop the worker
+        self._asked_to_stop = False
+        self._hurry = False  # a second signal: no more grace
         self._stopped = threading.Event()
         self._once = threading.Lock()
         self._started = self._stop_began = False  # guarded by _once
@@ -122,8 +125,11 @@ class Worker:
                 former[number] = signal.signal(number, self._signalled)
         try:
             self.start()
-            while not self._asked_to_stop.wait(1.0):  # with a timeout: signals reach only a thread that runs
-                pass
+            while not self._asked_to_stop:
+                try:
+                    self._wishes.get(timeout=1.0)  # signals reach only a thread that runs
+                except Empty:
+                    pass
             self.stop()
             if self._crashed:
                 raise PawlError(f"the worker has met a bug on queue {', '.join(self._crashed)}, and has stopped; its log says more")
@@ -132,13 +138,13 @@ class Worker:
                 signal.signal(number, what)
 
     def _signalled(self, number: int, _frame: Any) -> None:
-        if self._asked_to_stop.is_set():
-            self._hurry.set()
-        self._asked_to_stop.set()
+        self._hurry = self._asked_to_stop
+        self.request_stop()
 
     def request_stop(self) -> None:
-        """Has run() stop the worker and return. It returns at once and may be called from anywhere."""
-        self._asked_to_stop.set()
+        """Has run() stop the worker and return. It returns at once and may be called from anywhere, signal handlers too."""
+        self._asked_to_stop = True
+        self._wishes.put(None)
 
     def start(self) -> None:
         """Connects, checks that the queues exist, and begins to work; it returns at once then.
@@ -195,7 +201,7 @@ class Worker:
         A handler that goes on all the same is left behind: its result will not count once somebody else has the step. It
         returns when all of that is done, and can be called any number of times.
         """
-        self._asked_to_stop.set()
+        self.request_stop()
         with self._once:
             first, self._stop_began = not self._stop_began, True
             started, self._started = self._started, True
@@ -213,13 +219,13 @@ class Worker:
             with lane.changed:
                 lane.stopping = True
                 lane.changed.notify()
-        self._wait_for(lambda lane: not lane.running and not lane.ended, grace, self._hurry)
+        self._wait_for(lambda lane: not lane.running and not lane.ended, grace, lambda: self._hurry)
         for lane in self._lanes:
             with lane.changed:
                 held = list(lane.held.values())
             for delivery in held:
                 delivery.cancel(Stopping())
-        self._wait_for(lambda lane: not lane.running, _HAND_BACK, None)
+        self._wait_for(lambda lane: not lane.running, _HAND_BACK, lambda: False)
         for lane in self._lanes:
             with lane.changed:
                 lane.quitting = True
@@ -250,17 +256,17 @@ class Worker:
             with lane.apart.changed:
                 lane.apart.changed.notify_all()
 
-    def _wait_for(self, condition: Callable[[Lane], bool], seconds: float, hurry: threading.Event | None) -> None:
+    def _wait_for(self, condition: Callable[[Lane], bool], seconds: float, hurry: Callable[[], bool]) -> None:
         until = time.monotonic() + seconds
         while not all(condition(lane) for lane in self._lanes) and time.monotonic() < until:
-            if hurry is not None and hurry.is_set():
+            if hurry():
                 return
             time.sleep(0.005)
 
     def crashed(self, queue: str) -> None:
         """A lane has met a bug: the process should end and be started anew."""
         self._crashed.append(queue)
-        self._asked_to_stop.set()
+        self.request_stop()
 
     def idle(self) -> float:
         """Seconds for which a queue without work is left alone."""

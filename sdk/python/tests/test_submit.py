@@ -86,11 +86,31 @@ class SubmitTest(Case):
             self.assertEqual(self.value(_COUNT, str(sent.task_id)), 0)
             connection.commit()
             self.assert_message(sent)
-            self.assert_message(self.client.submit_many([pawl.Request(template=self.plain)], connection=self.db)[0])
+            [sent] = self.client.submit_many([pawl.Request(template=self.plain)], connection=connection)
+            connection.commit()
+            self.assert_message(sent)
 
         async def asynchronous() -> pawl.Submitted:
             async with await psycopg.AsyncConnection.connect(self.url) as connection:
                 return await self.client.submit(self.plain, connection=connection)
+
+        self.assert_message(asyncio.run(asynchronous()))
+
+    def test_a_connection_that_commits_each_statement_is_refused(self) -> None:
+        for submit in (self.client.submit, self.client.enqueue, lambda what, connection: self.client.submit_many([pawl.Request(template=what)], connection=connection)):
+            with self.assertRaises(pawl.ConfigError) as raised:
+                submit(self.plain, connection=self.db)
+            self.assertIn("connection.transaction()", str(raised.exception))
+        with self.db.transaction():
+            inside = self.client.submit(self.plain, connection=self.db)
+        self.assert_message(inside)
+
+        async def asynchronous() -> pawl.Submitted:
+            async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+                with self.assertRaises(pawl.ConfigError):
+                    await self.client.submit(self.plain, connection=connection)
+                async with connection.pipeline(), connection.transaction():
+                    return await self.client.submit(self.plain, connection=connection)
 
         self.assert_message(asyncio.run(asynchronous()))
 

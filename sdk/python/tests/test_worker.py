@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import random
 import string
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
+from unittest import mock
 
 import psycopg
 
@@ -19,6 +24,28 @@ from .support import DEADLINE, Case
 class Order:
     order_id: str
     cents: int = 0
+
+
+# A signal comes to the main thread while it holds the lock of an Event, of each on which it waits.
+SIGNALLED = """
+import signal, sys, threading
+import pawl
+
+worker, met = pawl.Worker(sys.argv[1]), []
+worker.handler("x")(lambda: None)
+
+def trace(frame, event, argument):
+    on = frame.f_locals.get("self")
+    if isinstance(on, threading.Event) and hasattr(on, "_cond") and on._cond._lock.locked() and on not in met:
+        met.append(on)
+        signal.raise_signal(signal.SIGTERM)
+    return trace
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sys.settrace(trace)
+worker.run()
+sys.exit(0 if met else 3)
+"""
 
 
 class WorkerTest(Case):
@@ -165,6 +192,18 @@ class WorkerTest(Case):
         blocks = "".join(random.Random(7).choices(string.ascii_letters, k=300_000))  # hardly compressible
         self.assertEqual(self.run_one("size", blocks).result, 300_000)
 
+    def test_a_signal_ends_it_whatever_it_interrupts(self) -> None:
+        done = subprocess.run([sys.executable, "-c", SIGNALLED, self.queue], env=self.server.environment, capture_output=True, text=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_all_texts_are_said_whatever_the_clients_encoding(self) -> None:
+        worker = self.worker()
+        worker.handler("says")(lambda value: value + "\u20ac")
+        with mock.patch.dict(os.environ, PGCLIENTENCODING="LATIN1"):
+            self.start(worker)
+            with pawl.Client(self.url) as client:
+                self.assertEqual(client.wait(client.enqueue("says", "\u20ac", queue=self.queue), DEADLINE).result, "\u20ac\u20ac")
+
     def test_completes_inside_the_handlers_own_transaction(self) -> None:
         table = "effects_" + self.queue
         self.db.execute(f"create table {table} (token text)")
@@ -199,6 +238,29 @@ class WorkerTest(Case):
             self.client.wait(sent, DEADLINE)
         self.assertEqual(self.step_of(sent)["error"]["type"], "transaction_not_committed")
         self.assertEqual(self.value(f"select count(*) from {table}"), 2)
+
+    def test_a_connection_that_commits_each_statement_is_refused(self) -> None:
+        worker = self.worker()
+
+        @worker.handler("sync")
+        def sync(inside: bool, step: pawl.Step) -> None:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                with connection.transaction() if inside else contextlib.nullcontext():
+                    step.complete_in(connection, "done")
+
+        @worker.handler("async")
+        async def asynchronous(inside: bool, step: pawl.Step) -> None:
+            async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+                async with connection.transaction() if inside else contextlib.nullcontext():
+                    await step.complete_in(connection, "done")
+
+        self.start(worker)
+        for name in ("sync", "async"):
+            self.assertEqual(self.run_one(name, True).result, "done")
+            with self.assertRaises(pawl.TaskFailed) as raised:
+                self.run_one(name, False)
+            self.assertEqual(raised.exception.task.error["type"], "no_transaction")
+            self.assertIn("connection.transaction()", raised.exception.task.error["message"])
 
     def test_a_step_of_another_worker_goes_to_it(self) -> None:
         mine, other = self.worker(), self.worker()
