@@ -76,6 +76,9 @@ func prepare(ctx context.Context, config Config) (*Server, error) {
 		s.temporary = true
 		s.dir, err = os.MkdirTemp("", "pawl-postgres-")
 	} else if s.dir, err = filepath.Abs(s.dir); err == nil {
+		if err := checkFolder(s.dir); err != nil {
+			return nil, err
+		}
 		err = os.MkdirAll(s.dir, 0o700)
 	}
 	if err != nil {
@@ -106,7 +109,8 @@ func (s *Server) launch(ctx context.Context) error {
 
 // run starts the process and waits until the server answers or has ended.
 func (s *Server) run(ctx context.Context) error {
-	logFile, err := os.Create(s.LogFile())
+	// A server that is just stopping may still write into the log: appending leaves no hole before its lines.
+	logFile, err := os.OpenFile(s.LogFile(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("making the server's log: %w", err)
 	}
@@ -128,6 +132,9 @@ func (s *Server) run(ctx context.Context) error {
 	for !s.answers(ctx) {
 		select {
 		case <-exited:
+			if portInUse(s.port) {
+				return fmt.Errorf("port %d is in use: name another one, or none for a free one", s.port)
+			}
 			text, _ := os.ReadFile(s.LogFile())
 			return fmt.Errorf("the server ended at once: %s", tail(text))
 		case <-ctx.Done():
@@ -235,6 +242,14 @@ func (s *Server) endProcess() error {
 		}
 	}
 	return fmt.Errorf("stopping Postgres in %s: pid %d does not end", s.dir, s.cmd.Process.Pid)
+}
+
+func portInUse(port int) bool {
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return errors.Is(err, syscall.EADDRINUSE)
+	}
+	return listener.Close() != nil
 }
 
 func freePort() (int, error) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,10 +84,50 @@ func TestServerInAFolderKeepsItsData(t *testing.T) {
 	}
 }
 
+func TestServerLeavesAFolderOfOthersAlone(t *testing.T) {
+	t.Parallel()
+	for _, entry := range []string{".git/config", "data/sheet.csv"} {
+		dir := openFolder(t)
+		file := filepath.Join(dir, entry)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		before, err := os.Stat(dir)
+		require.NoError(t, err)
+		_, err = Start(t.Context(), Config{Dir: dir, Settings: TestSettings()})
+		require.ErrorContains(t, err, "folder "+dir+" is not empty and holds no database of pawl dev; name a new or an empty one")
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		after, err := os.Stat(dir)
+		require.NoError(t, err)
+		require.Equal(t, before.Sys().(*syscall.Stat_t).Uid, after.Sys().(*syscall.Stat_t).Uid)
+	}
+}
+
+func TestServerTakesAFolderWhereAStartBrokeOff(t *testing.T) {
+	t.Parallel()
+	dir := openFolder(t)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data.new"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "password"), []byte("x\n"), 0o600))
+	server, err := Start(t.Context(), Config{Dir: dir, Settings: TestSettings()})
+	require.NoError(t, err)
+	require.NoError(t, server.Stop())
+}
+
 func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Config{Settings: map[string]string{"no_such_setting": "1"}, Port: 1})
 	require.ErrorContains(t, err, "no_such_setting")
+}
+
+func TestServerNamesAPortThatIsInUse(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer other.Close()
+	port := other.Addr().(*net.TCPAddr).Port
+	_, err = Start(t.Context(), Config{Port: port, Settings: TestSettings()})
+	require.EqualError(t, err, fmt.Sprintf("starting Postgres: port %d is in use: name another one, or none for a free one", port))
 }
 
 func TestServerStopsWhenItsParentIsKilled(t *testing.T) {
