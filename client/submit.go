@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
@@ -149,8 +149,7 @@ func submitRequests(ctx context.Context, db DB, messages []pgmq.Outgoing) ([]int
 
 // unavailable tells that the caller's role may not call a function, or that an older database does not have it.
 func unavailable(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "42501" || pgErr.Code == "42883" || pgErr.Code == "3F000")
+	return sqlstate.Uncallable(sqlstate.OfStatement(err)) // a right to log in may be missing too, and come back
 }
 
 // span of a submit, whose requests carry it to their tasks.
@@ -178,7 +177,7 @@ func (c *Client) again(ctx context.Context, do func() error) error {
 			return nil
 		}
 		if try == len(pauses) || try == hasty && !c.met.Load() || ctx.Err() != nil || !lostConnection(err) {
-			return err
+			return sqlstate.Explain(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -192,13 +191,10 @@ func (c *Client) again(ctx context.Context, do func() error) error {
 
 func lostConnection(err error) bool {
 	var refused *InvalidRequestError
-	var pgErr *pgconn.PgError
 	var jsonErr *pgmq.JSONError
-	switch {
-	case errors.As(err, &refused), errors.As(err, &jsonErr):
+	if errors.As(err, &refused) || errors.As(err, &jsonErr) {
 		return false
-	case errors.As(err, &pgErr):
-		return pgErr.Code[:2] == "57" && pgErr.Code != "57014" || pgErr.Code[:2] == "08"
 	}
-	return true
+	code := sqlstate.Of(err) // a login's too: a wrong password is told at once
+	return code == "" || sqlstate.Leaving(code)
 }
