@@ -66,13 +66,18 @@ func (c *Client) ResolveStep(ctx context.Context, step StepID, by By) (Outcome, 
 	return c.command(ctx, `pawl.resolve_step($1::uuid, $2::text, $3::int, $4::text, $5::text)`, step.TaskID, step.Step, step.Index, by.Actor, by.Reason)
 }
 
-// ResolveTask declares a task done, with a result; what is open of it is cancelled.
+// ResolveTask declares a task done, with a result unless it is nil; what is open of it is cancelled.
 func (c *Client) ResolveTask(ctx context.Context, id uuid.UUID, result any, by By) (Outcome, error) {
-	text, err := encode(result)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("resolving task %s: encoding result: %w", id, err)
+	var text *string
+	if result != nil {
+		encoded, err := encode(result)
+		if err != nil {
+			return Outcome{}, fmt.Errorf("resolving task %s: encoding result: %w", id, err)
+		}
+		value := string(encoded)
+		text = &value
 	}
-	return c.command(ctx, `pawl.resolve_task($1::uuid, $2::text::jsonb, $3::text, $4::text)`, id, string(text), by.Actor, by.Reason)
+	return c.command(ctx, `pawl.resolve_task($1::uuid, $2::text::jsonb, $3::text, $4::text)`, id, text, by.Actor, by.Reason)
 }
 
 // DeadLetters chooses dead letters for a command.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/internal/config"
 )
 
@@ -57,7 +57,7 @@ func (a *app) configDiff() *cobra.Command {
 		Example: "  pawl config diff pawl.toml",
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.configure(ctx, args[0], operator{actor: "pawl config diff", reason: "comparing"}, false)
+			return a.configure(ctx, args[0], client.By{Actor: "pawl config diff", Reason: "comparing"}, false)
 		}),
 	}
 }
@@ -69,8 +69,8 @@ func (a *app) configShow() *cobra.Command {
 		Example: "  pawl config show > pawl.toml\n  pawl config show --json | jq .queues",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				settings, err := readSettings(ctx, pool)
+			return a.with(ctx, func(db *database) error {
+				settings, err := readSettings(ctx, db)
 				if err != nil {
 					return err
 				}
@@ -177,14 +177,14 @@ func compare(before, after settings) []settingChange {
 }
 
 // configure applies the file in one transaction, which commits or, for a comparison, is rolled back.
-func (a *app) configure(ctx context.Context, path string, by operator, commit bool) error {
+func (a *app) configure(ctx context.Context, path string, by client.By, commit bool) error {
 	file, err := a.parseConfig(path)
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, func(pool *pgxpool.Pool) error {
+	return a.with(ctx, func(db *database) error {
 		var changes []settingChange
-		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 			before, err := readSettings(ctx, tx)
 			if err != nil {
 				return err
@@ -229,21 +229,21 @@ func (a *app) parseConfig(path string) (*config.File, error) {
 	return file, nil
 }
 
-func applyConfig(ctx context.Context, tx pgx.Tx, file *config.File, by operator) error {
+func applyConfig(ctx context.Context, tx pgx.Tx, file *config.File, by client.By) error {
 	if engine := file.Engine(); len(engine) > 0 {
-		if _, err := tx.Exec(ctx, "select pawl.configure_engine($1, $2, $3)", engine, by.actor, by.reason); err != nil {
+		if _, err := tx.Exec(ctx, "select pawl.configure_engine($1, $2, $3)", engine, by.Actor, by.Reason); err != nil {
 			return fmt.Errorf("configuring the engine: %w", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Queues)) {
-		if _, err := tx.Exec(ctx, "select pawl.configure_queue($1, $2, $3, $4)", name, file.Queues[name].Settings(), by.actor, by.reason); err != nil {
+		if _, err := tx.Exec(ctx, "select pawl.configure_queue($1, $2, $3, $4)", name, file.Queues[name].Settings(), by.Actor, by.Reason); err != nil {
 			return fmt.Errorf("configuring queue %s: %w", name, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Templates)) {
 		namespace, template, _ := strings.Cut(name, "/")
 		if _, err := tx.Exec(ctx, "select pawl.configure_template($1, $2, $3, $4, $5)", namespace, template,
-			file.Templates[name].Settings(), by.actor, by.reason); err != nil {
+			file.Templates[name].Settings(), by.Actor, by.Reason); err != nil {
 			return fmt.Errorf("configuring template %s: %w", name, err)
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/internal/cachedir"
 	"github.com/pawl-dev/pawl/internal/migrate"
 )
@@ -82,12 +84,23 @@ func (a *app) open(ctx context.Context) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
+// database is what a command works on: the client does what programs can do as well.
+type database struct {
+	*pgxpool.Pool
+	client *client.Client
+}
+
 // with opens the database for one piece of work.
-func (a *app) with(ctx context.Context, work func(*pgxpool.Pool) error) error {
+func (a *app) with(ctx context.Context, work func(*database) error) error {
 	pool, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	return work(pool)
+	c, err := client.New(client.Config{Pool: pool, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return work(&database{pool, c})
 }

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/client"
 )
 
 func (a *app) deadCommand() *cobra.Command {
@@ -51,8 +52,8 @@ func (a *app) deadList() *cobra.Command {
 			default:
 				return usagef("--status is open, redriven, dropped or all, not %q", status)
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				rows, err := pool.Query(ctx, `select `+deadColumns+`, null::jsonb as message, null::jsonb as headers from pawl.dead_letters
+			return a.with(ctx, func(db *database) error {
+				rows, err := db.Query(ctx, `select `+deadColumns+`, null::jsonb as message, null::jsonb as headers from pawl.dead_letters
 					where ($1 = '' or queue = $1) and ($2 = 'all' or status = $2) order by dead_letter_id desc limit $3`, queue, status, limit)
 				if err != nil {
 					return fmt.Errorf("listing dead letters: %w", err)
@@ -89,8 +90,8 @@ func (a *app) deadShow() *cobra.Command {
 			if err != nil {
 				return usagef("dead letter %q: its id is a number, see pawl dead list", args[0])
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				rows, err := pool.Query(ctx, `select `+deadColumns+`, message, headers from pawl.dead_letters where dead_letter_id = $1`, id)
+			return a.with(ctx, func(db *database) error {
+				rows, err := db.Query(ctx, `select `+deadColumns+`, message, headers from pawl.dead_letters where dead_letter_id = $1`, id)
 				if err != nil {
 					return fmt.Errorf("reading dead letter %d: %w", id, err)
 				}
@@ -146,59 +147,63 @@ func (f *deadFilter) flags(c *cobra.Command) {
 	c.Flags().IntVar(&f.limit, "limit", 1000, "at most so many")
 }
 
-// json is the filter as the SQL functions take it; the arguments are ids.
-func (f *deadFilter) json(ids []string) (string, error) {
-	filter := map[string]any{}
+// which are the dead letters with these ids, or all, that match.
+func (f *deadFilter) which(ids []string) (client.DeadLetters, error) {
+	which := client.DeadLetters{Filter: map[string]any{}, Quantity: f.limit}
 	if len(ids) > 0 {
 		numbers := make([]int64, len(ids))
 		for i, id := range ids {
 			number, err := strconv.ParseInt(id, 10, 64)
 			if err != nil {
-				return "", usagef("dead letter %q: its id is a number, see pawl dead list", id)
+				return which, usagef("dead letter %q: its id is a number, see pawl dead list", id)
 			}
 			numbers[i] = number
 		}
-		filter["ids"] = numbers
+		which.Filter["ids"] = numbers
 	}
 	if f.queue != "" {
-		filter["queue"] = f.queue
+		which.Filter["queue"] = f.queue
 	}
 	if f.reason != "" {
-		filter["reason"] = f.reason
+		which.Filter["reason"] = f.reason
 	}
 	if f.olderThan > 0 {
-		filter["before"] = time.Now().Add(-f.olderThan).UTC().Format(time.RFC3339Nano)
+		which.Filter["before"] = time.Now().Add(-f.olderThan).UTC().Format(time.RFC3339Nano)
 	}
-	if len(filter) == 0 && !f.all {
-		return "", usagef("say which dead letters: ids, --queue, --reason-like, --older-than, or --all")
+	switch {
+	case len(which.Filter) == 0 && !f.all:
+		return which, usagef("say which dead letters: ids, --queue, --reason-like, --older-than, or --all")
+	case f.limit < 1:
+		return which, usagef("--limit must be at least 1")
 	}
-	encoded, err := json.Marshal(filter)
-	return string(encoded), err
+	return which, nil
 }
 
-// changeDead calls a function that moves dead letters, and prints how many it moved.
-func (a *app) changeDead(ctx context.Context, done, function string, args ...any) error {
-	return a.operate(ctx, func(outcome json.RawMessage) error {
-		if a.json {
-			return a.printJSON(outcome)
-		}
-		var moved struct {
-			Redriven, Dropped, Absorbed int
-			Left                        *int
-		}
-		if err := json.Unmarshal(outcome, &moved); err != nil {
-			return fmt.Errorf("reading the answer of pawl.%s: %w", function, err)
-		}
-		line := fmt.Sprintf("dead letters %s: %d", done, moved.Redriven+moved.Dropped)
-		if moved.Absorbed > 0 {
-			line += fmt.Sprintf("; %d were no longer needed", moved.Absorbed)
-		}
-		if moved.Left != nil && *moved.Left > 0 {
-			line += fmt.Sprintf("; %d stay, their queues are gone", *moved.Left)
-		}
-		a.say("%s", line)
-		return nil
-	}, function, args...)
+// changeDead gives a command that moves dead letters, and prints how many it moved.
+func (a *app) changeDead(ctx context.Context, done string, command func(*client.Client, client.By) (client.Outcome, error)) error {
+	outcome, err := a.operate(ctx, command)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(outcome.Details)
+	}
+	var moved struct {
+		Redriven, Dropped, Absorbed int
+		Left                        *int
+	}
+	if err := json.Unmarshal(outcome.Details, &moved); err != nil {
+		return fmt.Errorf("reading how many dead letters were %s: %w", done, err)
+	}
+	line := fmt.Sprintf("dead letters %s: %d", done, moved.Redriven+moved.Dropped)
+	if moved.Absorbed > 0 {
+		line += fmt.Sprintf("; %d were no longer needed", moved.Absorbed)
+	}
+	if moved.Left != nil && *moved.Left > 0 {
+		line += fmt.Sprintf("; %d stay, their queues are gone", *moved.Left)
+	}
+	a.say("%s", line)
+	return nil
 }
 
 func (a *app) deadRedrive() *cobra.Command {
@@ -210,11 +215,14 @@ func (a *app) deadRedrive() *cobra.Command {
 		Example: `  pawl dead redrive 12 13 --reason "template is applied now"
   pawl dead redrive --queue orchestration_task_requests --spread 10m --reason "deploy rolled back"`,
 		RunE: run(func(ctx context.Context, ids []string) error {
-			filter, err := f.json(ids)
+			which, err := f.which(ids)
 			if err != nil {
 				return err
 			}
-			return a.changeDead(ctx, "redriven", "redrive_dead_letters", filter, f.limit, spread)
+			which.Spread = spread
+			return a.changeDead(ctx, "redriven", func(c *client.Client, by client.By) (client.Outcome, error) {
+				return c.RedriveDeadLetters(ctx, which, by)
+			})
 		}),
 	})
 	f.flags(c)
@@ -229,11 +237,13 @@ func (a *app) deadDrop() *cobra.Command {
 		Short:   "Mark dead letters as dropped; they stay readable until their retention ends",
 		Example: `  pawl dead drop --queue orchestration_task_requests --older-than 7d --reason "test traffic"`,
 		RunE: run(func(ctx context.Context, ids []string) error {
-			filter, err := f.json(ids)
+			which, err := f.which(ids)
 			if err != nil {
 				return err
 			}
-			return a.changeDead(ctx, "dropped", "drop_dead_letters", filter, f.limit)
+			return a.changeDead(ctx, "dropped", func(c *client.Client, by client.By) (client.Outcome, error) {
+				return c.DropDeadLetters(ctx, which, by)
+			})
 		}),
 	})
 	f.flags(c)

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
@@ -23,11 +21,6 @@ type decision struct {
 }
 
 const sent messaging.Outcome = "sent"
-
-// newClient is a client on the command's pool, which stays open when it is closed.
-func newClient(pool *pgxpool.Pool) (*client.Client, error) {
-	return client.New(client.Config{Pool: pool, Log: slog.New(slog.DiscardHandler)})
-}
 
 // decide sends a request and waits for what becomes of it; limit 0 is for ever.
 func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, limit time.Duration) (decision, error) {
@@ -107,14 +100,14 @@ func (a *app) printDecision(d decision) error {
 }
 
 // awaitTask waits for the end of the task and prints its result.
-func (a *app) awaitTask(ctx context.Context, pool *pgxpool.Pool, c *client.Client, d decision) error {
-	if _, err := c.Wait(ctx, d.TaskID); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
+	if _, err := db.client.Wait(ctx, d.TaskID); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
 			hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
 	} else if err != nil {
 		return err
 	}
-	t, err := readTask(ctx, pool, d.TaskID)
+	t, err := readTask(ctx, db, d.TaskID)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/internal/doctor"
@@ -27,7 +26,7 @@ Exits 1 when an invariant does not hold. Advice about the server (old transactio
 		Example: "  pawl doctor\n  pawl doctor --at-rest --grace 10s\n  pawl doctor --json | jq .violations",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
-			return a.with(ctx, func(pool *pgxpool.Pool) error { return a.examine(ctx, pool, c) })
+			return a.with(ctx, func(db *database) error { return a.examine(ctx, db, c) })
 		}),
 	}
 	cmd.Flags().BoolVar(&c.AtRest, "at-rest", false, "also check what holds only while nothing happens")
@@ -36,8 +35,8 @@ Exits 1 when an invariant does not hold. Advice about the server (old transactio
 	return cmd
 }
 
-func (a *app) examine(ctx context.Context, pool *pgxpool.Pool, c doctor.Config) error {
-	report, err := doctor.Examine(ctx, pool, c)
+func (a *app) examine(ctx context.Context, db *database, c doctor.Config) error {
+	report, err := doctor.Examine(ctx, db, c)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/internal/migrate"
 )
 
@@ -87,7 +88,7 @@ func classify(err error) *failure {
 			return &failure{code: ExitFailed, err: err, hint: refused.Hint}
 		}
 		return &failure{code: code, err: errors.New(refused.Message), hint: refused.Hint}
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pgx.ErrNoRows), errors.Is(err, client.ErrNotFound):
 		return &failure{code: ExitNotFound, err: err}
 	}
 	return &failure{code: ExitFailed, err: err}

@@ -36,13 +36,13 @@ func (d durationFlag) String() string {
 func (d durationFlag) Type() string { return "duration" }
 
 // parseJSON checks that a flag's text is one JSON value. Its content never stands in the error.
-func parseJSON(flag, s string) (string, error) {
+func parseJSON(flag, s string) (json.RawMessage, error) {
 	if s == "" {
-		return "", usagef("%s is missing: give a JSON value, as '{}' or null", flag)
+		return nil, usagef("%s is missing: give a JSON value, as '{}' or null", flag)
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(s)); err != nil {
-		return "", usagef("%s is not JSON: %w; quote it for the shell: '{\"order_id\": \"S-1\"}'", flag, err)
+		return nil, usagef("%s is not JSON: %w; quote it for the shell: '{\"order_id\": \"S-1\"}'", flag, err)
 	}
-	return b.String(), nil
+	return b.Bytes(), nil
 }

@@ -24,7 +24,7 @@ A database that a newer pawl has migrated is refused.`,
 		Args: cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
 			if check {
-				return a.with(ctx, func(*pgxpool.Pool) error {
+				return a.with(ctx, func(*database) error {
 					if a.json {
 						return a.printJSON(map[string]bool{"up_to_date": true})
 					}

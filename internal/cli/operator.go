@@ -8,86 +8,67 @@ import (
 	"os/user"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
-)
 
-// operator is who changes something, and why; both stand in pawl.operations and in the audit.
-type operator struct {
-	actor, reason string
-}
+	"github.com/pawl-dev/pawl/client"
+)
 
 // operatorFlags gives a command --actor and --reason.
 func (a *app) operatorFlags(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&a.operator.actor, "actor", "", "who does this, for the audit (default: your user name)")
-	c.Flags().StringVar(&a.operator.reason, "reason", "", "why, for the audit (required)")
+	c.Flags().StringVar(&a.operator.Actor, "actor", "", "who does this, for the audit (default: your user name)")
+	c.Flags().StringVar(&a.operator.Reason, "reason", "", "why, for the audit (required)")
 	return c
 }
 
-func (a *app) who() (operator, error) {
-	o := a.operator
-	if strings.TrimSpace(o.reason) == "" {
-		return o, usagef("this changes something: say why with --reason \"…\"")
+// who changes something, and why; both stand in pawl.operations and in the audit.
+func (a *app) who() (client.By, error) {
+	by := a.operator
+	if strings.TrimSpace(by.Reason) == "" {
+		return by, usagef("this changes something: say why with --reason \"…\"")
 	}
-	if o.actor == "" {
-		o.actor = os.Getenv("USER")
+	if by.Actor == "" {
+		by.Actor = os.Getenv("USER")
 		if u, err := user.Current(); err == nil {
-			o.actor = u.Username
+			by.Actor = u.Username
 		}
 	}
-	if o.actor == "" {
-		return o, usagef("this machine does not know your user name: name yourself with --actor")
+	if by.Actor == "" {
+		return by, usagef("this machine does not know your user name: name yourself with --actor")
 	}
-	return o, nil
+	return by, nil
 }
 
-// change calls an operator function, whose last two arguments are actor and reason, and prints its outcome.
-func (a *app) change(ctx context.Context, done, function string, args ...any) error {
-	return a.operate(ctx, func(outcome json.RawMessage) error { return a.printOutcome(done, outcome) }, function, args...)
-}
-
-// operate calls an operator function and hands its outcome on.
-func (a *app) operate(ctx context.Context, then func(outcome json.RawMessage) error, function string, args ...any) error {
+// operate gives an operator's command and returns its outcome.
+func (a *app) operate(ctx context.Context, command func(*client.Client, client.By) (client.Outcome, error)) (outcome client.Outcome, err error) {
 	by, err := a.who()
+	if err != nil {
+		return outcome, err
+	}
+	err = a.with(ctx, func(db *database) error {
+		outcome, err = command(db.client, by)
+		return err
+	})
+	return outcome, err
+}
+
+// change gives an operator's command and prints its outcome.
+func (a *app) change(ctx context.Context, done string, command func(*client.Client, client.By) (client.Outcome, error)) error {
+	outcome, err := a.operate(ctx, command)
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, func(pool *pgxpool.Pool) error {
-		outcome, err := call(ctx, pool, function, append(args, by.actor, by.reason)...)
-		if err != nil {
-			return err
-		}
-		return then(outcome)
-	})
+	return a.printOutcome(done, outcome)
 }
 
-// call runs one function of schema pawl that returns jsonb. Its name is a constant of this package.
-func call(ctx context.Context, pool *pgxpool.Pool, function string, args ...any) (json.RawMessage, error) {
-	places := make([]string, len(args))
-	for i := range args {
-		places[i] = fmt.Sprintf("$%d", i+1)
-	}
-	var outcome json.RawMessage
-	err := pool.QueryRow(ctx, fmt.Sprintf("select pawl.%s(%s)", function, strings.Join(places, ", ")), args...).Scan(&outcome)
-	if err != nil {
-		return nil, fmt.Errorf("calling pawl.%s: %w", function, err)
-	}
-	return outcome, nil
-}
-
-func (a *app) printOutcome(done string, outcome json.RawMessage) error {
+func (a *app) printOutcome(done string, outcome client.Outcome) error {
 	if a.json {
-		if len(outcome) == 0 {
-			outcome = json.RawMessage("null")
-		}
-		return a.printJSON(outcome)
+		return a.printJSON(outcome.Details)
 	}
 	var fields map[string]any
-	if json.Unmarshal(outcome, &fields) != nil {
-		a.say("%s", done)
-		return nil
+	if err := json.Unmarshal(outcome.Details, &fields); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if fields["outcome"] == "unchanged" {
+	if outcome.Outcome == "unchanged" {
 		a.say("nothing changed: it was so already")
 		return nil
 	}

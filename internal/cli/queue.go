@@ -2,15 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/workflow"
 )
 
@@ -37,13 +36,8 @@ type queueRow struct {
 	Retention      float64  `json:"retention_s,omitempty"`
 }
 
-func readQueues(ctx context.Context, pool *pgxpool.Pool) ([]queueRow, error) {
-	c, err := newClient(pool)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	queues, err := c.Queues(ctx)
+func readQueues(ctx context.Context, db *database) ([]queueRow, error) {
+	queues, err := db.client.Queues(ctx)
 	list := make([]queueRow, len(queues))
 	for i, q := range queues {
 		list[i] = queueRow{
@@ -59,8 +53,8 @@ func readQueues(ctx context.Context, pool *pgxpool.Pool) ([]queueRow, error) {
 }
 
 // explainQueues says of each queue what it lacks.
-func explainQueues(ctx context.Context, pool *pgxpool.Pool, queues []queueRow) error {
-	rows, err := pool.Query(ctx, `select q.queue, e.says from pawl.queues q cross join lateral pawl.explain_queue(q.queue) e(says)
+func explainQueues(ctx context.Context, db *database, queues []queueRow) error {
+	rows, err := db.Query(ctx, `select q.queue, e.says from pawl.queues q cross join lateral pawl.explain_queue(q.queue) e(says)
 		where e.says is not null`)
 	if err != nil {
 		return fmt.Errorf("looking for what queues lack: %w", err)
@@ -91,13 +85,13 @@ pausing, resuming or configuring it makes it whole, and the attempts whose messa
 		Example: "  pawl queue list\n  pawl queue list --all     # the engine's own, too",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				list, err := readQueues(ctx, pool)
+			return a.with(ctx, func(db *database) error {
+				list, err := readQueues(ctx, db)
 				if err != nil {
 					return err
 				}
 				shown := slices.DeleteFunc(list, func(q queueRow) bool { return q.Engine && !all })
-				if err := explainQueues(ctx, pool, shown); err != nil {
+				if err := explainQueues(ctx, db, shown); err != nil {
 					return err
 				}
 				if a.json {
@@ -166,7 +160,7 @@ func (a *app) queuePause() *cobra.Command {
 		Example: `  pawl queue pause shop_parcels --reason "carrier is down"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.change(ctx, "queue "+args[0]+" paused", "pause_queue", args[0])
+			return a.change(ctx, "queue "+args[0]+" paused", func(c *client.Client, by client.By) (client.Outcome, error) { return c.PauseQueue(ctx, args[0], by) })
 		}),
 	})
 }
@@ -178,7 +172,7 @@ func (a *app) queueResume() *cobra.Command {
 		Example: `  pawl queue resume shop_parcels --reason "carrier is back"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.change(ctx, "queue "+args[0]+" resumed", "resume_queue", args[0])
+			return a.change(ctx, "queue "+args[0]+" resumed", func(c *client.Client, by client.By) (client.Outcome, error) { return c.ResumeQueue(ctx, args[0], by) })
 		}),
 	})
 }
@@ -202,38 +196,30 @@ func (a *app) queueConfigure() *cobra.Command {
 	flags.IntVar(&concurrency, "max-concurrency", 0, "how many may run at once; 0 takes the limit away")
 	flags.StringVar(&retention, "retention", "", "how long finished one-step tasks of the queue are kept, as 7d, or none")
 	c.RunE = run(func(ctx context.Context, args []string) error {
-		settings := map[string]any{}
-		orNone := func(name, value string) {
-			if value == "none" {
-				settings[name] = nil
-			} else if value != "" {
-				settings[name] = value
-			}
-		}
-		orNone("rate_limit", rate)
-		orNone("retention", retention)
+		settings := client.QueueSettings{RateLimit: orNone(rate), Retention: orNone(retention)}
 		if flags.Changed("burst") {
-			settings["burst"] = positive(burst)
+			settings.Burst = &burst
 		}
 		if flags.Changed("max-concurrency") {
-			settings["max_concurrency"] = positive(concurrency)
+			settings.MaxConcurrency = &concurrency
 		}
-		if len(settings) == 0 {
+		if settings == (client.QueueSettings{}) {
 			return usagef("nothing to set: name --rate-limit, --burst, --max-concurrency or --retention")
 		}
-		encoded, err := json.Marshal(settings)
-		if err != nil {
-			return fmt.Errorf("writing the settings of queue %s: %w", args[0], err)
-		}
-		return a.change(ctx, "queue "+args[0]+" configured", "configure_queue", args[0], string(encoded))
+		return a.change(ctx, "queue "+args[0]+" configured", func(c *client.Client, by client.By) (client.Outcome, error) {
+			return c.ConfigureQueue(ctx, args[0], settings, by)
+		})
 	})
 	return c
 }
 
-// positive is n, or null where 0 takes a limit away.
-func positive(n int) any {
-	if n == 0 {
+// orNone is a setting that stays as it is when it is not given, and is taken back by none.
+func orNone(value string) *string {
+	switch value {
+	case "":
 		return nil
+	case "none":
+		value = ""
 	}
-	return n
+	return &value
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
 )
 
@@ -25,7 +26,7 @@ type app struct {
 	Streams
 	databaseURL string
 	json        bool
-	operator    operator
+	operator    client.By
 }
 
 // Main runs pawl with the process's arguments and streams, until Ctrl-C or SIGTERM, and returns its exit code.

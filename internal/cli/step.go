@@ -7,8 +7,9 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/client"
 )
 
 func (a *app) stepCommand() *cobra.Command {
@@ -30,8 +31,11 @@ func parseStep(s string) (name string, index int, err error) {
 	return name, index, nil
 }
 
-// oneStep applies an operator function to (task, step, index, args…).
-func (a *app) oneStep(ctx context.Context, named []string, done, function string, args ...any) error {
+// stepCommand is one of the client's.
+type stepCommand func(c *client.Client, ctx context.Context, step client.StepID, by client.By) (client.Outcome, error)
+
+// oneStep gives a command to the step that is named by its task and its name.
+func (a *app) oneStep(ctx context.Context, named []string, done string, command stepCommand) error {
 	by, err := a.who()
 	if err != nil {
 		return err
@@ -40,9 +44,8 @@ func (a *app) oneStep(ctx context.Context, named []string, done, function string
 	if err != nil {
 		return err
 	}
-	return a.withTask(ctx, named[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-		all := append(append([]any{id, step, index}, args...), by.actor, by.reason)
-		outcome, err := call(ctx, pool, function, all...)
+	return a.withTask(ctx, named[0], func(db *database, id uuid.UUID) error {
+		outcome, err := command(db.client, ctx, client.StepID{TaskID: id, Step: step, Index: index}, by)
 		if err != nil {
 			return err
 		}
@@ -57,7 +60,7 @@ func (a *app) stepRetry() *cobra.Command {
 		Example: `  pawl step retry 019a3f0c ship --reason "carrier is back"`,
 		Args:    cobra.ExactArgs(2),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.oneStep(ctx, args, "runs again", "retry_step")
+			return a.oneStep(ctx, args, "runs again", (*client.Client).RetryStep)
 		}),
 	})
 }
@@ -69,7 +72,7 @@ func (a *app) stepResolve() *cobra.Command {
 		Example: `  pawl step resolve 019a3f0c notify --reason "told by phone"`,
 		Args:    cobra.ExactArgs(2),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.oneStep(ctx, args, "resolved", "resolve_step")
+			return a.oneStep(ctx, args, "resolved", (*client.Client).ResolveStep)
 		}),
 	})
 }
@@ -86,7 +89,9 @@ func (a *app) stepComplete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.oneStep(ctx, args, "completed", "complete_step", value)
+			return a.oneStep(ctx, args, "completed", func(c *client.Client, ctx context.Context, step client.StepID, by client.By) (client.Outcome, error) {
+				return c.CompleteStep(ctx, step, value, by)
+			})
 		}),
 	})
 	c.Flags().StringVar(&result, "result", "", "the step's result, as JSON (required)")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 )
 
@@ -19,10 +18,10 @@ Nothing is moved by looking; pawl task explain says why one of them waits.`,
 		Example: "  pawl stuck\n  pawl stuck --json | jq length",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				answer, err := call(ctx, pool, "stuck_tasks")
-				if err != nil {
-					return err
+			return a.with(ctx, func(db *database) error {
+				var answer json.RawMessage
+				if err := db.QueryRow(ctx, "select pawl.stuck_tasks()").Scan(&answer); err != nil {
+					return fmt.Errorf("listing stuck tasks: %w", err)
 				}
 				if a.json {
 					return a.printJSON(answer)

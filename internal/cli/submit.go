@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -67,11 +66,11 @@ task, or is rejected with --on-duplicate reject (exit code 5). A task that faile
 			if err := a.complete(&s); err != nil {
 				return err
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				if _, err := findTemplate(ctx, pool, r); err != nil {
+			return a.with(ctx, func(db *database) error {
+				if _, err := findTemplate(ctx, db, r); err != nil {
 					return err
 				}
-				return a.submit(ctx, pool, s)
+				return a.submit(ctx, db, s)
 			})
 		}),
 	}
@@ -93,7 +92,7 @@ func (a *app) enqueueCommand() *cobra.Command {
 			if err := a.complete(&s); err != nil {
 				return err
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error { return a.submit(ctx, pool, s) })
+			return a.with(ctx, func(db *database) error { return a.submit(ctx, db, s) })
 		}),
 	}
 	s.flags(c.Flags())
@@ -104,11 +103,10 @@ func (a *app) enqueueCommand() *cobra.Command {
 
 // complete turns the flags into the request and checks all that can be checked here.
 func (a *app) complete(s *submission) error {
-	input, err := a.readInput(s.input, s.inputFile)
-	if err != nil {
+	var err error
+	if s.request.Input, err = a.readInput(s.input, s.inputFile); err != nil {
 		return err
 	}
-	s.request.Input = json.RawMessage(input)
 	s.request.OnDuplicate = messaging.OnDuplicate(s.onDuplicate)
 	s.request.RequestID = messaging.NewRequestID()
 	if s.requestID != "" {
@@ -138,14 +136,14 @@ func (a *app) complete(s *submission) error {
 	return nil
 }
 
-func (a *app) readInput(text, file string) (string, error) {
+func (a *app) readInput(text, file string) (json.RawMessage, error) {
 	switch {
 	case text != "" && file != "":
-		return "", usagef("give --input or --input-file, not both")
+		return nil, usagef("give --input or --input-file, not both")
 	case text != "":
 		return parseJSON("--input", text)
 	case file == "":
-		return "{}", nil
+		return json.RawMessage("{}"), nil
 	}
 	var data []byte
 	var err error
@@ -155,7 +153,7 @@ func (a *app) readInput(text, file string) (string, error) {
 		data, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return "", usagef("reading --input-file: %w", err)
+		return nil, usagef("reading --input-file: %w", err)
 	}
 	return parseJSON("--input-file", string(data))
 }
@@ -171,22 +169,17 @@ func parseTime(s string) (time.Time, error) {
 	return time.Now().Add(in).UTC(), nil
 }
 
-func (a *app) submit(ctx context.Context, pool *pgxpool.Pool, s submission) error {
-	c, err := newClient(pool)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (a *app) submit(ctx context.Context, db *database, s submission) error {
 	if s.wait {
 		return within(ctx, s.finishIn, func(ctx context.Context) error {
-			d, err := decide(ctx, c, s.request, 0)
+			d, err := decide(ctx, db.client, s.request, 0)
 			if err != nil {
 				return err
 			}
-			return a.awaitTask(ctx, pool, c, d)
+			return a.awaitTask(ctx, db, d)
 		})
 	}
-	d, err := decide(ctx, c, s.request, decisionIn)
+	d, err := decide(ctx, db.client, s.request, decisionIn)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 )
 
@@ -55,8 +54,8 @@ func (t taskRow) took() string {
 	return span(max(0, end.Sub(t.RequestedAt)))
 }
 
-func readTasks(ctx context.Context, pool *pgxpool.Pool, where string, args ...any) ([]taskRow, error) {
-	rows, err := pool.Query(ctx, `select `+taskColumns+taskTables+where, args...)
+func readTasks(ctx context.Context, db *database, where string, args ...any) ([]taskRow, error) {
+	rows, err := db.Query(ctx, `select `+taskColumns+taskTables+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading tasks: %w", err)
 	}
@@ -73,12 +72,12 @@ var (
 )
 
 // findTask turns what the user typed into the id of one task.
-func findTask(ctx context.Context, pool *pgxpool.Pool, typed string) (uuid.UUID, error) {
+func findTask(ctx context.Context, db *database, typed string) (uuid.UUID, error) {
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	hint := "pawl task list shows the latest"
 	if id, err := uuid.Parse(typed); err == nil {
 		var there bool
-		if err := pool.QueryRow(ctx, "select exists (select from pawl.tasks where task_id = $1)", id).Scan(&there); err != nil {
+		if err := db.QueryRow(ctx, "select exists (select from pawl.tasks where task_id = $1)", id).Scan(&there); err != nil {
 			return id, fmt.Errorf("reading task %s: %w", id, err)
 		}
 		if !there {
@@ -96,7 +95,7 @@ func findTask(ctx context.Context, pool *pgxpool.Pool, typed string) (uuid.UUID,
 	if errors.Join(lowErr, highErr) != nil {
 		return uuid.Nil, usagef("task %q: that is not the beginning of a task id", typed)
 	}
-	list, err := readTasks(ctx, pool, "where t.task_id between $1 and $2 and t.task_id::text like '%' || $3 order by t.task_id desc limit 6", low, high, end)
+	list, err := readTasks(ctx, db, "where t.task_id between $1 and $2 and t.task_id::text like '%' || $3 order by t.task_id desc limit 6", low, high, end)
 	switch {
 	case err != nil:
 		return uuid.Nil, err
@@ -154,8 +153,8 @@ type stepRow struct {
 	Error      json.RawMessage `json:"error,omitempty"`
 }
 
-func readTask(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) (taskDetail, error) {
-	rows, err := pool.Query(ctx, `select `+taskColumns+`, t.requester, t.correlation_id as correlation, t.reply_to, t.tags, t.epoch,
+func readTask(ctx context.Context, db *database, id uuid.UUID) (taskDetail, error) {
+	rows, err := db.Query(ctx, `select `+taskColumns+`, t.requester, t.correlation_id as correlation, t.reply_to, t.tags, t.epoch,
 		t.due_at, t.input, t.result, t.error`+taskTables+`where t.task_id = $1`, id)
 	if err != nil {
 		return taskDetail{}, fmt.Errorf("reading task %s: %w", id, err)
@@ -166,17 +165,12 @@ func readTask(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) (taskDetail
 	} else if err != nil {
 		return t, fmt.Errorf("reading task %s: %w", id, err)
 	}
-	t.StepRows, err = readSteps(ctx, pool, id)
+	t.StepRows, err = readSteps(ctx, db, id)
 	return t, err
 }
 
-func readSteps(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) ([]stepRow, error) {
-	c, err := newClient(pool)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	steps, err := c.Steps(ctx, id)
+func readSteps(ctx context.Context, db *database, id uuid.UUID) ([]stepRow, error) {
+	steps, err := db.client.Steps(ctx, id)
 	list := make([]stepRow, len(steps))
 	for i, s := range steps {
 		list[i] = stepRow{

@@ -6,21 +6,24 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/client"
 )
 
-// eachTask applies one operator function to every task named, each in its own transaction.
-func (a *app) eachTask(ctx context.Context, tasks []string, done, function string, args ...any) error {
+// taskCommand is one of the client's.
+type taskCommand func(c *client.Client, ctx context.Context, id uuid.UUID, by client.By) (client.Outcome, error)
+
+// eachTask gives one command to every task named, each in its own transaction.
+func (a *app) eachTask(ctx context.Context, tasks []string, done string, command taskCommand) error {
 	by, err := a.who()
 	if err != nil {
 		return err
 	}
 	var failures []error
 	for _, typed := range tasks {
-		err := a.withTask(ctx, typed, func(pool *pgxpool.Pool, id uuid.UUID) error {
-			all := append(append([]any{id}, args...), by.actor, by.reason)
-			outcome, err := call(ctx, pool, function, all...)
+		err := a.withTask(ctx, typed, func(db *database, id uuid.UUID) error {
+			outcome, err := command(db.client, ctx, id, by)
 			if err != nil {
 				return err
 			}
@@ -41,7 +44,7 @@ func (a *app) taskCancel() *cobra.Command {
 		Example: `  pawl task cancel 019a3f0c --reason "order withdrawn by the customer"`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.eachTask(ctx, args, "cancelled", "cancel_task")
+			return a.eachTask(ctx, args, "cancelled", (*client.Client).Cancel)
 		}),
 	})
 }
@@ -57,11 +60,13 @@ With --from, that step and everything after it run again, whether they failed or
   pawl task retry 019a3f0c --from ship --reason "label printed for the wrong address"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			var step any
+			command := (*client.Client).Retry
 			if from != "" {
-				step = from
+				command = func(c *client.Client, ctx context.Context, id uuid.UUID, by client.By) (client.Outcome, error) {
+					return c.RetryFrom(ctx, id, from, by)
+				}
 			}
-			return a.eachTask(ctx, args, "runs again", "retry_task", step)
+			return a.eachTask(ctx, args, "runs again", command)
 		}),
 	})
 	c.Flags().StringVar(&from, "from", "", "run this step and everything after it again")
@@ -85,7 +90,9 @@ func (a *app) taskResolve() *cobra.Command {
 					return err
 				}
 			}
-			return a.eachTask(ctx, args, "resolved", "resolve_task", value)
+			return a.eachTask(ctx, args, "resolved", func(c *client.Client, ctx context.Context, id uuid.UUID, by client.By) (client.Outcome, error) {
+				return c.ResolveTask(ctx, id, value, by)
+			})
 		}),
 	})
 	c.Flags().StringVar(&result, "result", "", "the task's result, as JSON")

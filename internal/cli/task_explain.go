@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 )
 
@@ -38,8 +37,8 @@ func (a *app) taskExplain() *cobra.Command {
 		Example: "  pawl task explain 019a3f0c",
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				answer, err := call(ctx, pool, "explain_task", id)
+			return a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
+				answer, err := db.client.Explain(ctx, id)
 				if err != nil {
 					return err
 				}

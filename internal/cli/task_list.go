@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/workflow"
@@ -37,8 +35,8 @@ func (a *app) taskList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				list, err := readTasks(ctx, pool, where, args...)
+			return a.with(ctx, func(db *database) error {
+				list, err := readTasks(ctx, db, where, args...)
 				if err != nil {
 					return err
 				}
@@ -106,25 +104,24 @@ func (f taskFilter) where() (string, []any, error) {
 	return fmt.Sprintf("%s order by t.task_id desc limit $%d", where, len(args)), args, nil
 }
 
-// taskStates checks names of states and spells out open and final.
-func taskStates(names []string) ([]string, error) {
-	var known, asked []string
-	for _, s := range workflow.TaskStates() {
-		known = append(known, string(s))
-		if slices.Contains(names, "open") && s.IsOpen() || slices.Contains(names, "final") && !s.IsOpen() {
-			asked = append(asked, string(s))
-		}
-	}
+// taskStates spells out open and final.
+func taskStates(names []string) (states []workflow.TaskState, err error) {
 	for _, name := range names {
-		switch {
-		case name == "open" || name == "final":
-		case slices.Contains(known, name):
-			asked = append(asked, name)
-		default:
-			return nil, usagef("there is no task state %q; there are open, final, %s", name, strings.Join(known, ", "))
+		if name == "open" || name == "final" {
+			for _, s := range workflow.TaskStates() {
+				if s.IsFinal() == (name == "final") {
+					states = append(states, s)
+				}
+			}
+			continue
 		}
+		state, err := workflow.ParseTaskState(name)
+		if err != nil {
+			return nil, usagef("%w; open and final are accepted, too", err)
+		}
+		states = append(states, state)
 	}
-	return asked, nil
+	return states, nil
 }
 
 func parseTags(pairs []string) (map[string]string, error) {

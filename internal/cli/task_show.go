@@ -7,18 +7,17 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 )
 
 // withTask opens the database and finds the task that the user named.
-func (a *app) withTask(ctx context.Context, typed string, work func(*pgxpool.Pool, uuid.UUID) error) error {
-	return a.with(ctx, func(pool *pgxpool.Pool) error {
-		id, err := findTask(ctx, pool, typed)
+func (a *app) withTask(ctx context.Context, typed string, work func(*database, uuid.UUID) error) error {
+	return a.with(ctx, func(db *database) error {
+		id, err := findTask(ctx, db, typed)
 		if err != nil {
 			return err
 		}
-		return work(pool, id)
+		return work(db, id)
 	})
 }
 
@@ -29,8 +28,8 @@ func (a *app) taskShow() *cobra.Command {
 		Example: "  pawl task show 019a3f0c\n  pawl task show 019a3f0c-… --json | jq .result",
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				t, err := readTask(ctx, pool, id)
+			return a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
+				t, err := readTask(ctx, db, id)
 				if err != nil {
 					return err
 				}
@@ -113,13 +112,8 @@ type historyRow struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
-func readHistory(ctx context.Context, pool *pgxpool.Pool, id uuid.UUID) ([]historyRow, error) {
-	c, err := newClient(pool)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	history, err := c.History(ctx, id)
+func readHistory(ctx context.Context, db *database, id uuid.UUID) ([]historyRow, error) {
+	history, err := db.client.History(ctx, id)
 	list := make([]historyRow, len(history))
 	for i, t := range history {
 		list[i] = historyRow{
@@ -137,8 +131,8 @@ func (a *app) taskHistory() *cobra.Command {
 		Example: "  pawl task history 019a3f0c\n  pawl task history 019a3f0c --json | jq 'map(select(.actor))'",
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-				list, err := readHistory(ctx, pool, id)
+			return a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
+				list, err := readHistory(ctx, db, id)
 				if err != nil {
 					return err
 				}

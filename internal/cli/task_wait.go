@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 )
 
@@ -20,13 +19,8 @@ func (a *app) taskWait() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			return within(ctx, timeout, func(ctx context.Context) error {
-				return a.withTask(ctx, args[0], func(pool *pgxpool.Pool, id uuid.UUID) error {
-					c, err := newClient(pool)
-					if err != nil {
-						return err
-					}
-					defer c.Close()
-					return a.awaitTask(ctx, pool, c, decision{TaskID: id})
+				return a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
+					return a.awaitTask(ctx, db, decision{TaskID: id})
 				})
 			})
 		}),

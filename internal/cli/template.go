@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/workflow"
 )
@@ -24,13 +24,6 @@ func (a *app) templateCommand() *cobra.Command {
 
 A version never changes once applied: applying equal content again does nothing, other content needs a new version.`,
 		a.templateApply(), a.templateList(), a.templateShow())
-}
-
-type appliedTemplate struct {
-	Template      string   `json:"template"`
-	TemplateID    int      `json:"template_id"`
-	Created       bool     `json:"created"`
-	QueuesCreated []string `json:"queues_created"`
 }
 
 func (a *app) templateApply() *cobra.Command {
@@ -46,8 +39,8 @@ func (a *app) templateApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				applied, err := applyTemplates(ctx, pool, templates)
+			return a.with(ctx, func(db *database) error {
+				applied, err := db.client.ApplyTemplates(ctx, templates...)
 				if err != nil {
 					return err
 				}
@@ -55,7 +48,7 @@ func (a *app) templateApply() *cobra.Command {
 					return a.printJSON(applied)
 				}
 				for _, t := range applied {
-					a.say("%s", t)
+					a.say("%s", describeApplied(t))
 				}
 				return nil
 			})
@@ -63,7 +56,7 @@ func (a *app) templateApply() *cobra.Command {
 	}
 }
 
-func (t appliedTemplate) String() string {
+func describeApplied(t client.AppliedTemplate) string {
 	switch {
 	case !t.Created && len(t.QueuesCreated) > 0:
 		return fmt.Sprintf("%s is there already, with the same content; queues made anew: %s", t.Template, strings.Join(t.QueuesCreated, ", "))
@@ -103,25 +96,6 @@ func (a *app) parseFiles(files []string) ([]*workflow.Template, error) {
 	return templates, nil
 }
 
-// applyTemplates registers the templates in one transaction.
-func applyTemplates(ctx context.Context, pool *pgxpool.Pool, templates []*workflow.Template) ([]appliedTemplate, error) {
-	applied := make([]appliedTemplate, len(templates))
-	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		for i, t := range templates {
-			var answer []byte
-			if err := tx.QueryRow(ctx, "select pawl.register_template($1)", string(t.Definition())).Scan(&answer); err != nil {
-				return fmt.Errorf("applying template %s: %w", t.Ref(), err)
-			}
-			if err := json.Unmarshal(answer, &applied[i]); err != nil {
-				return fmt.Errorf("reading the answer for template %s: %w", t.Ref(), err)
-			}
-			applied[i].Template = t.Ref()
-		}
-		return nil
-	})
-	return applied, err
-}
-
 type templateRow struct {
 	Template   string          `json:"template"`
 	TemplateID int             `json:"template_id"`
@@ -141,8 +115,8 @@ func (a *app) templateList() *cobra.Command {
 		Example: "  pawl template list\n  pawl template list --json | jq -r '.[].template'",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				rows, err := pool.Query(ctx, `select `+templateColumns+`, null::jsonb as definition from pawl.templates
+			return a.with(ctx, func(db *database) error {
+				rows, err := db.Query(ctx, `select `+templateColumns+`, null::jsonb as definition from pawl.templates
 					where not adhoc order by namespace, name, template_id desc`)
 				if err != nil {
 					return fmt.Errorf("listing templates: %w", err)
@@ -176,8 +150,8 @@ func (a *app) templateShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
-				t, err := findTemplate(ctx, pool, ref)
+			return a.with(ctx, func(db *database) error {
+				t, err := findTemplate(ctx, db, ref)
 				if err != nil {
 					return err
 				}
@@ -201,8 +175,8 @@ func parseRef(s string) (ref, error) {
 	return ref{parsed.Namespace, parsed.Name, parsed.Version}, nil
 }
 
-func findTemplate(ctx context.Context, pool *pgxpool.Pool, r ref) (templateRow, error) {
-	rows, err := pool.Query(ctx, `select `+templateColumns+`, definition from pawl.templates
+func findTemplate(ctx context.Context, db *database, r ref) (templateRow, error) {
+	rows, err := db.Query(ctx, `select `+templateColumns+`, definition from pawl.templates
 		where namespace = $1 and name = $2 and ($3 = '' and not adhoc or version = $3) order by template_id desc limit 1`,
 		r.namespace, r.name, r.version)
 	if err != nil {
@@ -214,7 +188,7 @@ func findTemplate(ctx context.Context, pool *pgxpool.Pool, r ref) (templateRow, 
 		if r.version != "" {
 			name += "@" + r.version
 		}
-		names, err := templateNames(ctx, pool, r)
+		names, err := templateNames(ctx, db, r)
 		if err != nil {
 			return t, err
 		}
@@ -224,8 +198,8 @@ func findTemplate(ctx context.Context, pool *pgxpool.Pool, r ref) (templateRow, 
 }
 
 // templateNames are what the user may have meant: all names, with a version if there was one.
-func templateNames(ctx context.Context, pool *pgxpool.Pool, r ref) ([]string, error) {
-	rows, err := pool.Query(ctx, `select distinct namespace || '/' || name || case when $1 then '@' || version else '' end from pawl.templates where not adhoc`,
+func templateNames(ctx context.Context, db *database, r ref) ([]string, error) {
+	rows, err := db.Query(ctx, `select distinct namespace || '/' || name || case when $1 then '@' || version else '' end from pawl.templates where not adhoc`,
 		r.version != "")
 	if err != nil {
 		return nil, fmt.Errorf("reading the names of templates: %w", err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/internal/live"
@@ -41,15 +40,15 @@ with --json an object in a line.`,
 			if w.limit != 0 && len(args) > 0 {
 				return usagef("--limit is how many of the latest tasks: leave it out, or the tasks that are named")
 			}
-			return a.with(ctx, func(pool *pgxpool.Pool) error {
+			return a.with(ctx, func(db *database) error {
 				for _, typed := range args {
-					id, err := findTask(ctx, pool, typed)
+					id, err := findTask(ctx, db, typed)
 					if err != nil {
 						return err
 					}
 					w.ids = append(w.ids, id)
 				}
-				return w.follow(ctx, pool)
+				return w.follow(ctx, db)
 			})
 		}),
 	}
@@ -59,20 +58,20 @@ with --json an object in a line.`,
 	return c
 }
 
-func (w *watcher) follow(ctx context.Context, pool *pgxpool.Pool) error {
+func (w *watcher) follow(ctx context.Context, db *database) error {
 	screen := live.New(w.app.Out)
 	if w.app.json {
 		screen = nil
 	}
 	for {
-		tasks, err := w.read(ctx, pool)
+		tasks, err := w.read(ctx, db)
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is how a watch ends
 		} else if err != nil {
 			return err
 		}
 		if screen != nil && screen.Terminal() {
-			queues, err := readQueues(ctx, pool)
+			queues, err := readQueues(ctx, db)
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
@@ -91,11 +90,11 @@ func (w *watcher) follow(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 }
 
-func (w *watcher) read(ctx context.Context, pool *pgxpool.Pool) ([]taskRow, error) {
+func (w *watcher) read(ctx context.Context, db *database) ([]taskRow, error) {
 	if len(w.ids) == 0 {
-		return readTasks(ctx, pool, "order by t.task_id desc limit $1", cmp.Or(w.limit, 12))
+		return readTasks(ctx, db, "order by t.task_id desc limit $1", cmp.Or(w.limit, 12))
 	}
-	tasks, err := readTasks(ctx, pool, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
+	tasks, err := readTasks(ctx, db, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
 	if err != nil {
 		return nil, err
 	}
