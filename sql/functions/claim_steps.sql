@@ -26,6 +26,7 @@ begin
   if not pawl.open_for_claims(queue) then
     return '[]';
   end if;
+  perform set_config('pawl.actor', '', true), set_config('pawl.reason', '', true); -- as in report_steps
   for round in 1 .. 20 loop
     execute format('select pawl_queues.%I($1, $2, $3)', 'read_' || queue) into batch
       using quantity, coalesce((options->>'lease_ms')::bigint, 30000), coalesce((options->>'max_bytes')::bigint, 4194304);

@@ -20,7 +20,8 @@ begin
   if fences.ids is null then
     return '[]';
   end if;
-  perform set_config('pawl.processor', coalesce(worker, ''), true);
+  -- Who reports is no operator, whatever the session says: the guards allow an operator more, and the audit names one.
+  perform set_config('pawl.processor', coalesce(worker, ''), true), set_config('pawl.actor', '', true), set_config('pawl.reason', '', true);
   execute format('select pawl_queues.%I($1, $2)', 'delete_' || queue) into taken using fences.ids, fences.counts;
   if taken is null then
     return (select json_agg(json_build_object('msg_id', i, 'accepted', false)) from unnest(fences.ids) i);
