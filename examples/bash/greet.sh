@@ -1,2 +1,7 @@
 # Handlers for worker.sh: greet.
-handle_greet() { string "Hello, $(field name)!"; }
+handle_greet() {
+  local name
+  name=$(field name)
+  [ "$name" ] || permanent no_name "whom to greet is not said"
+  string "Hello, $name!"
+}

@@ -6,7 +6,8 @@
 # HANDLERS is a file of functions called handle_NAME. They find INPUT, DEPENDENCIES and CONFIG (JSON), HANDLER, STEP, TOKEN,
 # CORRELATION_ID (JSON), ATTEMPT and DELIVERY in variables, `field NAME` reads a field of the input, and they print their
 # result as JSON. `fail TYPE MESSAGE`, `permanent TYPE MESSAGE`, `reject TYPE MESSAGE` and `retry_after SECONDS TYPE MESSAGE`
-# end them otherwise; so does any command that fails.
+# end them otherwise; so does any command that fails, as set -e sees it: not one within the argument of another command, so
+# `name=$(field name)` comes first, and then what uses it.
 #
 # One step at a time. A handler may run more than once: TOKEN is the same every time. It has to be done within VISIBLE_AFTER
 # seconds, or another worker gets the step too.
@@ -25,14 +26,14 @@ quote() { printf "'%s'" "${1//\'/\'\'}"; }
 string() { ask "select to_jsonb($(quote "$1")::text)"; }
 field() { ask "select $(quote "$INPUT")::jsonb->>$(quote "$1")"; }
 
-# ask runs a statement without effects; a lost connection is not the handler's failure.
+# ask runs a statement without effects until the database has answered, if only that it is wrong (psql's code 3): an outage
+# is not the handler's failure.
 ask() {
-  local try
-  for try in {1..20}; do
+  while :; do
     sql <<<"$1" 2>/dev/null && return
-    sleep "0.$try"
+    [ $? = 3 ] && return 3
+    sleep 0.3
   done
-  return 1
 }
 
 fail() { printf '%s\x1f%s\x1f' "$1" "$2"; exit 10; }
@@ -81,7 +82,9 @@ work() {
   else
     type=error text="the handler ended with code $code" seconds=
   fi
-  error="\"type\": $(string "$type"), \"message\": $(string "$text")${seconds:+, \"retry_after\": $seconds}"
+  type=$(string "$type") || type='"error"' # it is no text
+  text=$(string "$text") || text="\"the handler ended with code $code and no text\""
+  error="\"type\": $type, \"message\": $text${seconds:+, \"retry_after\": $seconds}"
   case $code in
     11) deliver failed "{\"error\": {$error, \"retryable\": false}}" ;;
     12) deliver rejected "{\"error\": {$error, \"retryable\": false}}" ;;

@@ -5,6 +5,7 @@
 For places without access to the database. A real worker in Python uses sdk/python; this shows the calls.
 """
 
+import http.client
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ import urllib.request
 
 SLOTS = 32  # handlers at once
 LOOKS = (0.005, 0.01, 0.04, 0.16, 0.64, 1.0)  # seconds between looks at an empty queue
+PATIENCE = 10.0  # seconds for an answer: a third of the usual lease, so that what gets lost can be said again in time
+UNANSWERED = (OSError, http.client.HTTPException, ValueError)  # no answer, an error, half an answer, or that of something else
 
 
 class Failure(Exception):
@@ -30,10 +33,14 @@ class Failure(Exception):
 class Step(dict):
     """What the claim gave, and `unwanted`: set when the work is cancelled, timed out or lost, or the worker stops."""
 
-    def __init__(self, claimed):
+    def __init__(self, claimed, asked):
         super().__init__(claimed)
         self.unwanted = threading.Event()
-        self.beat_at = time.monotonic() + self["lease_ms"] / 3000
+        self.extended(asked)
+
+    def extended(self, asked):
+        """Its lease is whole since then, by time.monotonic()."""
+        self.beat_at, self.over_at = asked + self["lease_ms"] / 3000, asked + self["lease_ms"] / 1000
 
     def lease(self):
         return {"msg_id": self["msg_id"], "read_ct": self["read_ct"]}
@@ -50,14 +57,14 @@ class Worker:
         self.stopping = threading.Event()
         self.free = threading.Semaphore(SLOTS)
 
-    def call(self, what, **body):
-        """One call of the worker API. What cannot be answered now is asked again: every call may be repeated."""
+    def call(self, what, patience=PATIENCE, **body):
+        """One call of the worker API. It raises what UNANSWERED names; every call may be repeated."""
         request = urllib.request.Request(
             f"{os.environ['PAWL_URL']}/v1/worker/{what}",
             json.dumps({"queue": self.queue, "worker": self.name, **body}).encode(),
             {"Authorization": f"Bearer {os.environ['PAWL_TOKEN']}", "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=patience) as answer:
             return json.load(answer)
 
     def run(self):
@@ -70,7 +77,7 @@ class Worker:
             found = 0
             try:
                 found = self.take()
-            except (urllib.error.URLError, OSError) as problem:
+            except UNANSWERED as problem:
                 print(f"{self.name}: claiming: {problem}", file=sys.stderr)
                 look = len(LOOKS) - 1
             look = 0 if found else min(look + 1, len(LOOKS) - 1)
@@ -82,14 +89,17 @@ class Worker:
         slots = 0
         while slots < SLOTS and self.free.acquire(blocking=False):
             slots += 1
-        claimed = []
+        claimed, asked = [], time.monotonic()
         try:
             if slots:
                 claimed = self.call("claim", quantity=slots)
             for one in claimed:
-                step = Step(one)
+                step = Step(one, asked)
                 with self.lock:
+                    before = self.held.get(step["msg_id"])
                     self.held[step["msg_id"]] = step
+                if before:  # its lease was over, and it came back to us
+                    before.unwanted.set()
                 threading.Thread(target=self.work, args=(step,), daemon=True).start()
         finally:
             for _ in range(slots - len(claimed)):
@@ -97,12 +107,17 @@ class Worker:
         return len(claimed)
 
     def work(self, step):
-        report = {**step.lease(), **self.outcome(step)}
-        if not (self.stopping.is_set() and step.unwanted.is_set()):  # else stop releases it
-            self.report(report)
+        released = False
+        try:
+            report = {**step.lease(), **self.outcome(step)}
+            released = self.stopping.is_set() and step.unwanted.is_set()  # by stop
+            if not released:
+                self.report(report)
+        finally:
             with self.lock:
-                self.held.pop(step["msg_id"], None)
-        self.free.release()
+                if not released and self.held.get(step["msg_id"]) is step:  # not a later delivery of it
+                    del self.held[step["msg_id"]]
+            self.free.release()
 
     def outcome(self, step):
         """What to report of a step."""
@@ -110,7 +125,12 @@ class Worker:
             handler = self.handlers.get(step["handler"])
             if handler is None:
                 raise Failure("this worker has no such handler", "unknown_handler")
-            return {"status": "complete", "result": handler(step)}
+            result = handler(step)
+            try:
+                json.dumps(result, allow_nan=False)
+            except (TypeError, ValueError) as problem:
+                raise Failure(f"the result is no JSON: {problem}", "invalid_result", retryable=False) from None
+            return {"status": "complete", "result": result}
         except Failure as failure:
             error = {"type": failure.type, "message": str(failure), "retryable": failure.retryable}
             if failure.after is not None:
@@ -120,20 +140,22 @@ class Worker:
             return {"status": "failed", "error": {"type": type(problem).__name__, "message": str(problem), "retryable": True}}
 
     def report(self, report):
+        replaced = False
         while True:
             try:
                 self.call("report", reports=[report])
                 return
-            except urllib.error.HTTPError as problem:
-                if problem.code not in (400, 413):  # the orchestrator cannot do it now
+            except UNANSWERED as problem:
+                if getattr(problem, "code", None) not in (400, 413) or replaced:  # it cannot be done now
                     time.sleep(0.5)
                     continue
-                # It refuses the result itself, and says where; the step fails in its place.
-                message = json.load(problem).get("message", "the result was refused")
-                report = {k: report[k] for k in ("msg_id", "read_ct")}
+                # The orchestrator refuses what is reported, and says why; the step fails in its place.
+                try:
+                    message = json.load(problem)["message"]
+                except (*UNANSWERED, LookupError, TypeError):
+                    message = f"the result was refused: {problem}"
+                replaced, report = True, {k: report[k] for k in ("msg_id", "read_ct")}
                 report |= {"status": "failed", "error": {"type": "invalid_result", "message": message, "retryable": False}}
-            except OSError:
-                time.sleep(0.5)
 
     def beat(self):
         """Extends leases when a third of them is over, and tells handlers whose work is no longer wanted."""
@@ -144,13 +166,17 @@ class Worker:
                 due = [step for step in self.held.values() if now >= step.beat_at]
             for length in {step["lease_ms"] for step in due}:
                 some = {step["msg_id"]: step for step in due if step["lease_ms"] == length}
+                asked = time.monotonic()
                 try:
-                    answers = self.call("extend", leases=[step.lease() for step in some.values()], lease_ms=length)
-                except OSError:
+                    answers = self.call("extend", length / 3000, leases=[step.lease() for step in some.values()], lease_ms=length)
+                except UNANSWERED:
+                    for step in some.values():
+                        if time.monotonic() >= step.over_at:  # somebody else may have it
+                            step.unwanted.set()
                     continue
                 for answer in answers:
                     step = some[answer["msg_id"]]
-                    step.beat_at = now + length / 3000
+                    step.extended(asked)
                     if answer["status"] != "extended":
                         step.unwanted.set()
 
@@ -164,7 +190,10 @@ class Worker:
         for step in left:
             step.unwanted.set()
         if left:
-            self.call("release", leases=[step.lease() for step in left])
+            try:
+                self.call("release", leases=[step.lease() for step in left])
+            except UNANSWERED as problem:  # they come back when their leases end
+                print(f"{self.name}: giving steps back: {problem}", file=sys.stderr)
 
 
 if __name__ == "__main__":

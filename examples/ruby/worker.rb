@@ -42,19 +42,24 @@ REPORT = <<~SQL
   select pgmq.delete($2::text, q.msg_id) from sent, pgmq.q_%s q where q.msg_id = $3 and q.read_ct = $4
 SQL
 
+# A text that JSON and the database can hold.
+def text(of)
+  of.to_s.encode("UTF-8", invalid: :replace, undef: :replace).scrub.delete("\0")
+end
+
 def outcome(step)
   handler = HANDLERS[step["handler"]] or raise Failure.new("this worker has no handler #{step["handler"]}", type: "unknown_handler")
   { status: "complete", result: handler.call(step["input"], step) }
 rescue Failure => e
-  { status: "failed", error: { type: e.type, message: e.message, retryable: e.retryable, retry_after: e.retry_after }.compact }
-rescue StandardError => e
-  { status: "failed", error: { type: e.class.name, message: e.message, retryable: true } }
+  { status: "failed", error: { type: e.type, message: text(e.message), retryable: e.retryable, retry_after: e.retry_after }.compact }
+rescue StandardError, ScriptError, SystemStackError => e
+  { status: "failed", error: { type: e.class.name, message: text(e.message), retryable: true } }
 end
 
 def report(db, queue, row, step, result)
   body = step.slice("task_id", "step", "index", "attempt").merge(v: 1, worker: WORKER, **result)
   db.exec_params(format(REPORT, queue), [JSON.generate(body), queue, row["msg_id"], row["read_ct"]])
-rescue PG::DataException, PG::ProgramLimitExceeded
+rescue JSON::JSONError, EncodingError, PG::DataException, PG::ProgramLimitExceeded # NaN and bytes are no JSON
   error = { type: "invalid_result", message: "the database cannot store the result", retryable: false }
   report(db, queue, row, step, { status: "failed", error: error })
 end
@@ -66,21 +71,24 @@ def work(db, queue)
   report(db, queue, row, step, outcome(step))
 end
 
-queue = ARGV.fetch(0)
-abort "#{queue.inspect} is not the name of a queue" unless queue.match?(/\A[a-z][a-z0-9_]{0,39}\z/)
-stopping = false
-%w[TERM INT].each { |name| trap(name) { stopping = true } }
-db = nil
-until stopping
-  begin
-    db ||= PG.connect(ENV.fetch("PAWL_DATABASE_URL"))
-    work(db, queue)
-  rescue PG::UndefinedTable
-    sleep 0.5 # nobody has named the queue yet
-  rescue PG::Error => e # the message comes back when it is visible again
-    warn "#{WORKER}: #{e.class}, connecting again"
-    db&.close rescue nil
-    db = nil
-    sleep 0.5
+def run(queue)
+  abort "#{queue.inspect} is not the name of a queue" unless queue.match?(/\A[a-z][a-z0-9_]{0,39}\z/)
+  stopping = false
+  %w[TERM INT].each { |name| trap(name) { stopping = true } }
+  db = nil
+  until stopping
+    begin
+      db ||= PG.connect(ENV.fetch("PAWL_DATABASE_URL"))
+      work(db, queue)
+    rescue PG::UndefinedTable
+      sleep 0.5 # nobody has named the queue yet
+    rescue PG::Error => e # the message comes back when it is visible again
+      warn "#{WORKER}: #{e.class}, connecting again"
+      db&.close rescue nil
+      db = nil
+      sleep 0.5
+    end
   end
 end
+
+run(ARGV.fetch(0)) if $PROGRAM_NAME == __FILE__
