@@ -22,7 +22,8 @@ func (a *app) doctorCommand() *cobra.Command {
 It reads one snapshot, writes nothing and locks nothing, so it may run on a production database at any time.
 With --at-rest it also checks what holds only while nothing happens: queues drained, leases alive, due work done.
 
-Exits 1 when an invariant does not hold. Advice about the server (old transactions, deadlocks) fails nothing.`,
+Exits 1 when an invariant does not hold. Advice fails nothing: the server (old
+transactions, deadlocks), queues that nobody works on, dead letters.`,
 		Example: "  pawl doctor\n  pawl doctor --at-rest --grace 10s\n  pawl doctor --json | jq .violations",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {

@@ -95,4 +95,9 @@ var mutations = map[string]string{
 	"H13": `create table pawl.strangers (queue text, attempt int, primary key (queue, attempt));;
 		alter table pawl.held_steps add constraint of_queue foreign key (queue, attempt) references pawl.strangers (queue, attempt) not valid`,
 	"H14": `alter table pawl.steps disable trigger guard_update`,
+	"H15": `insert into pawl.processors (processor_id, kind, host, pid, version, heartbeat_at)
+		values (gen_random_uuid(), 'orchestrator', 'box', 7, '1', pawl.now() - interval '31 s');;
+		select pgmq.send('orchestration_task_requests', '{"template": "a/b"}')`,
+	"H16": `update pgmq.q_keyed_queue set vt = clock_timestamp() - interval '61 s'`,
+	"H17": `insert into pawl.dead_letters (queue, message, reason) values ('work_queue', '{}', 'no sense')`,
 }

@@ -19,6 +19,8 @@ func Print(w io.Writer, r Report) {
 	state := "all hold"
 	if !r.Healthy() {
 		state = "NOT all hold"
+	} else if len(r.Violations) > 0 {
+		state = "all hold; above is advice"
 	}
 	when := "while things may happen (--at-rest asks more)"
 	if r.AtRest {

@@ -72,3 +72,22 @@ where k.contype = 'f' and k.connamespace = 'pawl'::regnamespace
 select v.name::text, format('trigger %s is missing or disabled', v.guard)
 from (values ('pawl.tasks', 'guard_insert'), ('pawl.tasks', 'guard_update'), ('pawl.steps', 'guard_insert'), ('pawl.steps', 'guard_update')) v(name, guard)
 where not exists (select from pg_trigger g where g.tgrelid = v.name::regclass and g.tgname = v.guard and g.tgenabled in ('O', 'A'));
+
+-- H15 advice: an orchestrator runs while messages wait for one.
+select m.queue, format('%s messages wait, and no orchestrator had a heartbeat within 30 s (the last one: %s): start one with orchestrator',
+  count(*), coalesce((select max(p.heartbeat_at) from pawl.processors p where p.kind = 'orchestrator')::text, 'never'))
+from messages m
+where m.engine and m.vt <= clock_timestamp() and not exists (select from pawl.processors p
+  where p.kind = 'orchestrator' and p.stopped_at is null and p.heartbeat_at > pawl.now() - interval '30 s')
+group by m.queue;
+
+-- H16 advice: somebody works on a queue whose messages wait.
+--   Differs: seen by the messages themselves, since workers have no rows: for a minute none was taken, and none is held.
+select m.queue, format('%s messages wait, the first since %s, and nobody holds one: is there a worker of this queue?', count(*), min(m.vt))
+from messages m where not m.engine and not m.paused
+group by m.queue having min(m.vt) < clock_timestamp() - interval '1 minute' and max(m.vt) <= clock_timestamp();
+
+-- H17 advice: no dead letter waits for a person.
+select d.queue, format('%s open, the latest is %s: %s; pawl dead list shows them', count(*), max(d.dead_letter_id),
+  left((array_agg(d.reason order by d.dead_letter_id desc))[1], 200))
+from pawl.dead_letters d where d.status = 'open' group by d.queue;
