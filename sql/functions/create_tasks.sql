@@ -1,7 +1,8 @@
 -- does: creates tasks with their steps, counters and first messages. What a gate, a step key, staged mode or the size of
 --   the template keeps from starting at once is left to settle_tasks or to the step-enqueuer. Returns the ids of those
 --   created: a request whose task_id exists creates nothing.
--- called by: process_task_requests.
+-- called by: process_task_requests, submit_requests, requests in the order of their ids: of two that make one task at once the
+--   later waits for the earlier's commit.
 -- locks: only the rows it creates.
 -- raises: nothing of its own.
 create or replace function pawl.create_tasks(requests pawl.task_request[]) returns uuid[]
@@ -36,6 +37,8 @@ begin
       case when w.begins = 'steps_in_process' and (w.run_at > at) is not true then w.roots else 0 end, 0, at,
       case when w.run_at > at then w.run_at else at + w.timeout end
     from wanted w
+    -- The insert alone would wait for whoever is changing a task that is there, a handler's own transaction as well.
+    where not exists (select from pawl.tasks t where t.task_id = w.task_id offset 0)
     on conflict (task_id) do nothing
     returning task_id, template_id, state, open_count),
   created as (

@@ -2,7 +2,7 @@
 --   Only a failed, cancelled or timed-out holder opens the key; an expired one is taken over. Returns
 --   {decision: create|attach|reject, epoch?, holder?, error?}.
 -- called by: process_task_requests, keys in ascending order so that two batches cannot wait for each other in a circle.
--- locks: the identity row of a key that it takes.
+-- locks: the identity row of a key that it takes, no other.
 -- raises: nothing.
 create or replace function pawl.decide_identity(request pawl.task_request, own_print bytea, on_duplicate text)
 returns jsonb language plpgsql as $$
@@ -12,15 +12,17 @@ declare
   task record;
 begin
   loop
-    insert into pawl.task_identities (scope, key, task_id, status, fingerprint)
-    values (request.scope, request.key, request.task_id, 'running', own_print)
-    on conflict do nothing;
-    if found then
-      return jsonb_build_object('decision', 'create', 'epoch', 1);
-    end if;
-    -- A held key is only read: a storm of duplicates writes nothing and waits for nobody who ends a task.
+    -- A held key is only read: a storm of duplicates writes nothing and waits for nobody who ends a task. The insert would wait.
     select * into held from pawl.task_identities i where i.scope = request.scope and i.key = request.key;
-    continue when not found;
+    if not found then
+      insert into pawl.task_identities (scope, key, task_id, status, fingerprint)
+      values (request.scope, request.key, request.task_id, 'running', own_print)
+      on conflict do nothing;
+      if found then
+        return jsonb_build_object('decision', 'create', 'epoch', 1);
+      end if;
+      continue;
+    end if;
     exit when held.status not in ('failed', 'cancelled', 'timed_out') and (held.expires_at <= at) is not true;
     update pawl.task_identities i set task_id = request.task_id, status = 'running', fingerprint = own_print,
       epoch = i.epoch + 1, expires_at = null

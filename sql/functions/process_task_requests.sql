@@ -4,7 +4,7 @@
 --   template over the bound counts once: it is built piece by piece. Returns [{msg_id, outcome:
 --   created|attached|rejected|invalid|left, task_id, error}].
 -- called by: the task-request actor.
--- locks: its messages by id, then identity rows by key.
+-- locks: its messages by id, identity rows by key, then tasks of the same request_ids by id.
 -- raises: 40001 when another transaction made the task of a request_id meanwhile, under another key: the identity that was
 --   taken for it here goes back. What raises is tried again message by message.
 create or replace function pawl.process_task_requests(messages jsonb, processor text default null) returns jsonb
@@ -72,10 +72,11 @@ begin
     end if;
   end loop;
 
-  -- Of one request_id the first in fresh counts: the first without a key, else the one whose identity was decided.
-  made := pawl.create_tasks(case when repeats = '{}' then fresh else array(
-    select x::pawl.task_request from (select distinct on (u.task_id) u.* from unnest(fresh) u
-      order by u.task_id, u.epoch, u.key nulls first, u.msg_id) x) end);
+  -- In the order of their ids, so that two batches with the same ids do not wait for each other in a circle. Of one request_id the
+  -- first in fresh counts: the first without a key, else the one whose identity was decided.
+  made := pawl.create_tasks(case when repeats = '{}' then array(select u::pawl.task_request from unnest(fresh) u order by u.task_id)
+    else array(select x::pawl.task_request from (select distinct on (u.task_id) u.* from unnest(fresh) u
+      order by u.task_id, u.epoch, u.key nulls first, u.msg_id) x order by x.task_id) end);
   for n in 1 .. cardinality(repeated) loop -- the holder may have been created just now
     outcomes := outcomes || pawl.answer_duplicate(repeated[n], (duplicates[n]->>'holder')::uuid, duplicates[n]->'error');
   end loop;
