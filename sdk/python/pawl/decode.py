@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import types
 import typing
@@ -9,8 +10,16 @@ from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from functools import lru_cache
-from typing import Any, Literal, Union
+from typing import Any, Callable, Literal, Union
 from uuid import UUID
+
+
+# What is made of arrays and objects, by what is asked for.
+_CONTAINERS: dict[type, Any] = {kind: kind for kind in (list, set, frozenset, tuple, dict)}
+_CONTAINERS |= {kind: list for kind in (collections.abc.Sequence, collections.abc.MutableSequence, collections.abc.Collection, collections.abc.Iterable)}
+_CONTAINERS |= {collections.abc.Set: frozenset, collections.abc.MutableSet: set, collections.abc.Mapping: dict, collections.abc.MutableMapping: dict}
+_SCALARS = (datetime, date, time, UUID, Decimal)
+_KINDS = (dict, list, str, int, float, bool, type(None))  # of JSON values
 
 
 class Mismatch(ValueError):
@@ -35,21 +44,52 @@ def decode(value: Any, wanted: Any, *, refuse_unknown: bool = False, path: str =
             return value
         raise Mismatch(path, "is none of " + ", ".join(map(repr, arguments)))
     again = lambda item, kind, name: decode(item, kind, refuse_unknown=refuse_unknown, path=name)  # noqa: E731
-    if origin in (list, set, frozenset, tuple) or wanted in (list, set, frozenset, tuple):
-        return _array(value, origin or wanted, arguments, path, again)
-    if origin is dict or wanted is dict:
+    wanted = origin or wanted  # of a generic class
+    if not isinstance(wanted, type):
+        return value  # a type variable: nothing that JSON could be held against
+    container = _CONTAINERS.get(wanted)
+    if container is dict:
         _want(value, dict, "an object", path)
         kind = arguments[1] if arguments else Any
         return {key: again(item, kind, _join(path, key)) for key, item in value.items()}
-    if not isinstance(wanted, type):
-        return value  # a type variable, a protocol: nothing that JSON could be held against
+    if container is not None:
+        return _array(value, container, arguments, path, again)
     if dataclasses.is_dataclass(wanted):
         return _dataclass(value, wanted, refuse_unknown, path)
-    if callable(getattr(wanted, "model_validate", None)) or callable(getattr(wanted, "parse_obj", None)):
+    if _is_pydantic(wanted):
         return _pydantic(value, wanted, path)
     if typing.is_typeddict(wanted):
         return _typed_dict(value, wanted, refuse_unknown, path)
     return _scalar(value, wanted, path)
+
+
+def unreadable(wanted: Any, path: str = "", seen: tuple[Any, ...] = ()) -> str | None:
+    """The class in a type hint into which no JSON value is read, and the field that wants it; None when there is none. Fields
+    with a default need not be there, so they are not looked at."""
+    if wanted is Any:
+        return None
+    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin is typing.Annotated or origin in (typing.Required, typing.NotRequired):
+        return unreadable(arguments[0], path, seen)
+    if origin in (Union, types.UnionType):  # one that is read is enough: a function may take more than handlers need
+        found = [unreadable(one, path, seen) for one in arguments if one is not type(None)]
+        return found[0] if found and all(found) else None
+    name, wanted = getattr(wanted, "__name__", str(wanted)), origin or wanted
+    if not isinstance(wanted, type) or wanted in seen or _is_pydantic(wanted):
+        return None
+    if (container := _CONTAINERS.get(wanted)) is not None:
+        kinds = arguments[1:] if container is dict else arguments
+        return next((found for kind in kinds if (found := unreadable(kind, path, seen))), None)
+    if dataclasses.is_dataclass(wanted) or typing.is_typeddict(wanted):
+        try:
+            hints = _hints(wanted)
+        except NameError:  # of a class that is yet to be defined
+            return None
+        fields = ((field, unreadable(hints[field], _join(path, field), (*seen, wanted))) for field in _required(wanted))
+        return next((found for _, found in fields if found), None)
+    if wanted in _SCALARS or issubclass(wanted, Enum) or any(_is(kind, wanted, issubclass) for kind in _KINDS):
+        return None
+    return f"{name}, as field {path!r} is annotated" if path else name
 
 
 def kind_of(value: Any) -> str:
@@ -93,12 +133,25 @@ def _array(value: Any, origin: Any, arguments: tuple[Any, ...], path: str, again
             raise Mismatch(path, f"has {len(value)} elements, and the handler wants {len(arguments)}")
         return tuple(again(item, kind, _join(path, i)) for i, (item, kind) in enumerate(zip(value, arguments)))
     kind = arguments[0] if arguments else Any
-    return origin(again(item, kind, _join(path, i)) for i, item in enumerate(value))
+    items = [again(item, kind, _join(path, i)) for i, item in enumerate(value)]
+    try:
+        return origin(items)
+    except TypeError:
+        raise Mismatch(path, "has elements that no set can hold") from None
 
 
 @lru_cache(maxsize=1024)
 def _hints(wanted: type) -> dict[str, Any]:
     return typing.get_type_hints(wanted, include_extras=True)
+
+
+def _required(wanted: Any) -> list[str]:
+    """The names of the fields that must be there, of a dataclass or a TypedDict."""
+    if typing.is_typeddict(wanted):
+        hints = _hints(wanted)  # the class does not know of NotRequired where annotations are texts
+        return [name for name in wanted.__required_keys__ if typing.get_origin(hints[name]) is not typing.NotRequired]
+    missing = dataclasses.MISSING
+    return [field.name for field in dataclasses.fields(wanted) if field.init and field.default is missing and field.default_factory is missing]
 
 
 def _dataclass(value: Any, wanted: Any, refuse_unknown: bool, path: str) -> Any:
@@ -109,7 +162,7 @@ def _dataclass(value: Any, wanted: Any, refuse_unknown: bool, path: str) -> Any:
         name = _join(path, field.name)
         if field.name in value:
             arguments[field.name] = decode(value[field.name], hints[field.name], refuse_unknown=refuse_unknown, path=name)
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        elif field.name in _required(wanted):
             raise Mismatch(name, "is missing")
     if refuse_unknown:
         _refuse_unknown(value, {field.name for field in fields}, path)
@@ -119,8 +172,8 @@ def _dataclass(value: Any, wanted: Any, refuse_unknown: bool, path: str) -> Any:
 def _typed_dict(value: Any, wanted: Any, refuse_unknown: bool, path: str) -> Any:
     _want(value, dict, "an object", path)
     hints = _hints(wanted)
-    for name in wanted.__required_keys__:  # which do not know of NotRequired where annotations are texts
-        if name not in value and typing.get_origin(hints[name]) is not typing.NotRequired:
+    for name in _required(wanted):
+        if name not in value:
             raise Mismatch(_join(path, name), "is missing")
     if refuse_unknown:
         _refuse_unknown(value, set(hints), path)
@@ -131,6 +184,10 @@ def _refuse_unknown(value: dict[str, Any], known: set[str], path: str) -> None:
     for name in value:
         if name not in known:
             raise Mismatch(_join(path, name), "is not known to the handler")
+
+
+def _is_pydantic(wanted: Any) -> bool:
+    return callable(getattr(wanted, "model_validate", None)) or callable(getattr(wanted, "parse_obj", None))
 
 
 def _pydantic(value: Any, wanted: Any, path: str) -> Any:
@@ -159,7 +216,10 @@ def _scalar(value: Any, wanted: Any, path: str) -> Any:
         _want(value, int, "a whole number", path)
     elif wanted is float:
         _want(value, (int, float), "a number", path)
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise Mismatch(path, "is a number that a float cannot hold") from None
     elif wanted is type(None):
         if value is not None:
             raise Mismatch(path, f"is {kind_of(value)}, and the handler wants null")
@@ -171,7 +231,7 @@ def _scalar(value: Any, wanted: Any, path: str) -> Any:
     elif wanted is Decimal:
         _want(value, (int, float, str), "a number", path)
         try:
-            return Decimal(str(value))
+            return Decimal(value if isinstance(value, int) else str(value))  # a text of an int has a limit
         except InvalidOperation:
             raise Mismatch(path, "is no decimal number") from None
     elif wanted in (datetime, date, time, UUID):
@@ -180,4 +240,13 @@ def _scalar(value: Any, wanted: Any, path: str) -> Any:
             return UUID(value) if wanted is UUID else wanted.fromisoformat(value)
         except ValueError:
             raise Mismatch(path, f"is no {wanted.__name__}") from None
+    elif not _is(value, wanted, isinstance):
+        raise Mismatch(path, f"is {kind_of(value)}, and the handler wants {wanted.__name__}, into which JSON is not read")
     return value
+
+
+def _is(value: Any, wanted: Any, asked: Callable[[Any, Any], bool]) -> bool:
+    try:
+        return asked(value, wanted)
+    except TypeError:  # a protocol that cannot be asked for
+        return True

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any, Callable
 
 from .codec import encode
-from .decode import Mismatch, decode
+from .decode import Mismatch, decode, unreadable
 from .delivery import Delivery
 from .errors import INVALID_INPUT, INVALID_RESULT, ConfigError, Failed, InvalidBody, Permanent
 from .step import Step
@@ -48,6 +48,8 @@ class Handler:
             else:
                 self._takes.append("input")
                 self._input_type = hint
+                if found := unreadable(hint):
+                    raise ConfigError(f"handler {name!r}: JSON is not read into {found}: make it a dataclass, a TypedDict or a pydantic model, or take a dict")
         if len(set(self._takes)) < len(self._takes):
             raise ConfigError(f"handler {name!r} takes {len(self._takes)} parameters; it takes (input), (input, step) or (step)")
 
@@ -74,12 +76,14 @@ class Handler:
         except InvalidBody as problem:
             raise Permanent(f"writing result: {problem}", type=INVALID_RESULT) from None
 
-    def run(self, delivery: Delivery) -> str | None:
-        return self.finish(delivery, self.function(*self.arguments(delivery)))
+    def call(self, delivery: Delivery) -> Any:
+        """What the function returns: its output, or what is to be awaited for that. Raises what it and arguments raise."""
+        return self.function(*self.arguments(delivery))
 
-    async def run_async(self, delivery: Delivery) -> str | None:
+    async def run_async(self, delivery: Delivery, begun: Any = None) -> str | None:
+        """Calls the function and awaits it; begun: call has done so already."""
         try:
-            return self.finish(delivery, await self.function(*self.arguments(delivery)))
+            return self.finish(delivery, await (self.call(delivery) if begun is None else begun))
         except (SystemExit, KeyboardInterrupt) as problem:  # asyncio would end its loop, and all handlers with it
             raise Failed(f"the handler raised {type(problem).__name__}", type=type(problem).__name__) from problem
 
@@ -88,10 +92,11 @@ Done = Callable[[Delivery, "str | None", "BaseException | None"], None]
 
 
 class Threads:
-    """Daemon threads for synchronous handlers, made as they are needed: one that never returns does not keep the process."""
+    """Daemon threads for synchronous handlers, made as they are needed: one that never returns does not keep the process.
+    What turns out to be awaitable (an async function behind a decorator that is none) goes on in the loop."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, loop: Callable[[], Loop]) -> None:
+        self._most, self._loop = most, loop
         self._changed = threading.Condition()
         # What follows is guarded by _changed.
         self._count = self._idle = 0
@@ -119,7 +124,7 @@ class Threads:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            contextvars.Context().run(_run, *job)
+            contextvars.Context().run(self._run, *job)
             job = None  # nothing is kept alive by an idle thread
 
     def _next(self) -> tuple[Handler, Delivery, Done] | None:
@@ -132,14 +137,17 @@ class Threads:
                 self._idle -= 1
             return self._jobs.popleft()
 
-
-def _run(handler: Handler, delivery: Delivery, done: Done) -> None:
-    result, problem = None, None
-    try:
-        result = handler.run(delivery)
-    except BaseException as raised:  # noqa: BLE001 also SystemExit: a handler does not end the worker
-        problem = raised
-    done(delivery, result, problem)
+    def _run(self, handler: Handler, delivery: Delivery, done: Done) -> None:
+        result, problem = None, None
+        try:
+            output = handler.call(delivery)
+            if inspect.isawaitable(output):
+                self._loop().start(handler, delivery, done, output)
+                return
+            result = handler.finish(delivery, output)
+        except BaseException as raised:  # noqa: BLE001 also SystemExit: a handler does not end the worker
+            problem = raised
+        done(delivery, result, problem)
 
 
 class Loop:
@@ -151,8 +159,8 @@ class Loop:
         self._thread = threading.Thread(target=self._serve, name="pawl-asyncio", daemon=True)
         self._thread.start()
 
-    def start(self, handler: Handler, delivery: Delivery, done: Done) -> None:
-        self._loop.call_soon_threadsafe(self._begin, handler, delivery, done)
+    def start(self, handler: Handler, delivery: Delivery, done: Done, begun: Any = None) -> None:
+        self._loop.call_soon_threadsafe(self._begin, handler, delivery, done, begun)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -168,14 +176,14 @@ class Loop:
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    def _begin(self, handler: Handler, delivery: Delivery, done: Done) -> None:
-        task = self._loop.create_task(self._run(handler, delivery, done), name=handler.name)
+    def _begin(self, handler: Handler, delivery: Delivery, done: Done, begun: Any) -> None:
+        task = self._loop.create_task(self._run(handler, delivery, done, begun), name=handler.name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, handler: Handler, delivery: Delivery, done: Done) -> None:
+    async def _run(self, handler: Handler, delivery: Delivery, done: Done, begun: Any) -> None:
         # A task of its own for the handler: a cancel that comes before its first line must not be lost.
-        task = asyncio.ensure_future(handler.run_async(delivery))
+        task = asyncio.ensure_future(handler.run_async(delivery, begun))
         delivery.runs_as(self._loop, task)
         await asyncio.wait([task])
         if task.cancelled():

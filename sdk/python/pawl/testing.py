@@ -7,9 +7,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import inspect
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Coroutine
 from uuid import uuid4
 
 from .codec import encode
@@ -54,6 +57,9 @@ def run_handler(
 ) -> HandlerOutcome:
     """Runs a worker's handler by its name, or any function as a handler, and returns what would have been reported.
 
+    An asyncio handler runs in an event loop of its own, also when the caller's is running: what it uses must not belong to
+    another loop.
+
     cause: the work is no longer wanted from the start, as pawl.Cancelled() says. fields: others of the message (task_id,
     step, index, correlation_id, headers).
     """
@@ -67,7 +73,8 @@ def run_handler(
     ran.completion, ran.cause = None, cause
     result, problem = None, None
     try:
-        result = asyncio.run(handler.run_async(ran)) if handler.is_async else handler.run(ran)
+        output = handler.call(ran)
+        result = _run(handler.run_async(ran, output)) if inspect.isawaitable(output) else handler.finish(ran, output)
     except (Exception, asyncio.CancelledError) as raised:
         problem = raised
     if ran.completion is not None and problem is None:
@@ -76,6 +83,15 @@ def run_handler(
     if outcome.error is not None:
         return HandlerOutcome(outcome.status, None, outcome.error, problem)
     return HandlerOutcome("complete", None if result is None else json.loads(result))
+
+
+def _run(running: Coroutine[Any, Any, str | None]) -> str | None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(running)
+    with ThreadPoolExecutor(1) as thread:  # in a test of asyncio, whose loop waits meanwhile
+        return thread.submit(contextvars.copy_context().run, asyncio.run, running).result()
 
 
 def _find(worker_or_function: Worker | Callable[..., Any], name: str | None) -> Handler:

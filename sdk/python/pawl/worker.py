@@ -158,9 +158,7 @@ class Worker:
                 raise ConfigError("no handler is registered: put @worker.handler('name') before a function")
             self._connect()
             self._started = True
-        self._threads = Threads(sum(self.queues.values()))
-        if any(handler.is_async for handler in self.handlers.values()):
-            self._loop = Loop()
+        self._threads = Threads(sum(self.queues.values()), self._event_loop)
         if self._listener:
             for lane in self._lanes:
                 self._listener.subscribe(f"pgmq.q_{lane.queue}.INSERT", lane.wake)
@@ -272,6 +270,13 @@ class Worker:
         """Seconds for which a queue without work is left alone."""
         return self.proven_poll if self._listener and self._listener.proven else self.poll
 
+    def _event_loop(self) -> Loop:
+        """The loop of the asyncio handlers, made when one is first started."""
+        with self._once:
+            if self._loop is None:
+                self._loop = Loop()
+            return self._loop
+
     def start_handler(self, handler: Handler, delivery: Delivery, done: Done) -> None:
         """Runs a handler where it belongs: its thread, or the event loop."""
-        (self._loop if handler.is_async else self._threads).start(handler, delivery, done)
+        (self._event_loop() if handler.is_async else self._threads).start(handler, delivery, done)

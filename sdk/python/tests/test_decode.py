@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import unittest
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, NotRequired, Optional, TypedDict
+from typing import Any, Callable, Generic, Literal, Mapping, NamedTuple, NotRequired, Optional, Protocol, Sequence, TypedDict, TypeVar
 from uuid import UUID
 
 import pawl
@@ -55,6 +57,37 @@ WIRE = {
 }  # fmt: skip
 
 
+class Point(NamedTuple):
+    x: int
+
+
+class Plain:
+    pass
+
+
+@dataclass
+class Node:
+    children: list[Node]
+    value: Plain | None = None
+
+
+@dataclass
+class Deep:
+    points: dict[str, list[Point]]
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class Box(Generic[T]):
+    content: T
+
+
+class Named(Protocol):
+    name: str
+
+
 class DecodeTest(unittest.TestCase):
     def test_values_go_in_and_out(self) -> None:
         order = decode(WIRE | {"a_newer_field": 1}, Order)
@@ -87,10 +120,52 @@ class DecodeTest(unittest.TestCase):
     def test_other_types(self) -> None:
         for value, wanted, expected in (
             (3.0, int, 3), (3, float, 3.0), ([1, "a"], tuple[int, str], (1, "a")), ([1, 1], set[int], {1}), ({"a": 1}, dict, {"a": 1}),
+            ([{"sku": "a"}], Sequence[Item], [Item("a")]), ({"a": {"sku": "a"}}, Mapping[str, Item], {"a": Item("a")}),
+            ({"content": 1}, Box[int], Box(1)), ({"children": [{"children": []}]}, Node, Node([Node([])])), ("x", Plain | str, "x"),
             (None, None, None), ("x", int | str, "x"), ({"anything": 1}, Any, {"anything": 1}),
         ):  # fmt: skip
             with self.subTest(wanted):
                 self.assertEqual(decode(value, wanted), expected)
+
+    def test_numbers_that_python_has_limits_for(self) -> None:
+        self.assertEqual(decode(10**5000, Decimal), Decimal(10) ** 5000)
+        self.assertEqual(decode(10**5000, int), 10**5000)
+        with self.assertRaises(Mismatch):
+            decode(10**400, float)
+        with self.assertRaises(Mismatch):
+            decode([[1]], set)
+        with self.assertRaises(Mismatch):
+            decode({"extra": {"x": 10**400}} | {key: value for key, value in WIRE.items() if key != "extra"}, Order)
+
+    def test_types_that_json_is_not_read_into_are_refused_at_once(self) -> None:
+        for wanted, named in (
+            (Point, "Point"), (Plain, "Plain"), (list[Point], "Point"), (Optional[Plain], "Plain"), (Plain | Point, "Plain"),
+            (Deep, "Point, as field 'points' is"), (bytes, "bytes"), (Callable[[], int], "Callable"),
+        ):  # fmt: skip
+            with self.subTest(named):
+                with self.assertRaises(pawl.ConfigError) as raised:
+                    self.takes(wanted)
+                self.assertIn(f"not read into {named}", str(raised.exception))
+                self.assertIn("dataclass", str(raised.exception))
+        for wanted in (
+            Any, object, None, int | Plain, dict[str, Any], Mapping[str, int], Sequence, tuple[int, ...], Node, Box[int], Order, Address, Item | None,
+            Literal["a"], Size, Decimal, Named, T, "Order",
+        ):  # fmt: skip
+            self.takes(wanted)
+        failed = run_handler(self.takes_dependency, dependencies={"point": {"x": 1}})
+        self.assertEqual((failed.error["type"], failed.error["retryable"]), ("invalid_input", False))
+
+    @staticmethod
+    def takes_dependency(step: pawl.Step) -> Any:
+        return step.dependency("point", Point)
+
+    @staticmethod
+    def takes(wanted: Any) -> None:
+        def handle(value: Any) -> None:
+            pass
+
+        handle.__annotations__ = {"value": wanted}
+        pawl.Worker("q").handler("x")(handle)
 
     def test_limits_of_what_can_be_stored(self) -> None:
         deep: Any = 1
@@ -146,6 +221,21 @@ class RunHandlerTest(unittest.TestCase):
         self.assertEqual(outcome.result, {"done": True})
         self.assertEqual(run_handler(worker, "a.sync", {"sku": "x"}).error["type"], "invalid_input")  # no such dependency
         self.assertEqual(run_handler(lambda step: step.check(), cause=pawl.Cancelled()).error["type"], "cancelled")
+
+    def test_runs_handlers_of_asyncio_wherever_it_is_called(self) -> None:
+        async def asynchronous(value: int) -> int:
+            await asyncio.sleep(0)
+            return value + 1
+
+        @functools.wraps(asynchronous)
+        def decorated(*arguments: Any) -> Any:
+            return asynchronous(*arguments)
+
+        async def inside() -> list[Any]:
+            return [run_handler(function, input=1).result for function in (asynchronous, decorated)]
+
+        self.assertEqual(asyncio.run(inside()), [2, 2])
+        self.assertEqual([run_handler(function, input=1).result for function in (asynchronous, decorated)], [2, 2])
 
     def test_refuses_handlers_and_workers_that_cannot_be(self) -> None:
         for make in (

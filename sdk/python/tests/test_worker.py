@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import random
 import string
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
+from typing import Any, Callable
 from unittest import mock
 
 import psycopg
@@ -66,6 +68,42 @@ class WorkerTest(Case):
         given = {"order_id": "ü-1 \U0001f600", "cents": 4, "unknown_to_the_handler": [1]}
         self.assertEqual(self.run_one("sync", given).result, {"order_id": "ü-1 \U0001f600!", "cents": 5})
         self.assertEqual(self.run_one("async", given).result, {"id": "ü-1 \U0001f600"})
+
+    def test_an_async_handler_behind_a_decorator_that_is_none_is_awaited(self) -> None:
+        worker, loops, running = self.worker(concurrency=1), [], threading.Event()
+
+        def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(function)
+            def inner(*arguments: Any) -> Any:
+                return function(*arguments)
+
+            return inner
+
+        @worker.handler("adds")
+        @traced
+        async def adds(value: int) -> int:
+            loops.append(asyncio.get_running_loop())
+            await asyncio.sleep(0)
+            return value + 1
+
+        @worker.handler("plain")
+        async def plain(value: int) -> int:
+            loops.append(asyncio.get_running_loop())
+            return value
+
+        @worker.handler("sleeps")
+        @traced
+        async def sleeps(step: pawl.Step) -> None:
+            running.set()
+            await asyncio.sleep(DEADLINE)
+
+        self.start(worker)
+        self.assertEqual([self.run_one(name, 1).result for name in ("adds", "plain", "adds")], [2, 1, 2])
+        self.assertEqual(len(set(loops)), 1, "they share a loop")
+        sent = self.client.submit(self.template({"name": "run", "handler": "sleeps", "lease_ms": 1000}))
+        self.assertTrue(running.wait(DEADLINE))
+        self.client.cancel(sent, actor="test", reason="a test")
+        self.until(lambda: not worker._lanes[0].running, "it was cancelled, and its slot is free")
 
     def test_gives_dependencies_config_and_a_stable_token(self) -> None:
         worker, tokens = self.worker(), []
