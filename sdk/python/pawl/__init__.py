@@ -23,6 +23,12 @@ except ModuleNotFoundError as _problem:
         f"pawl needs psycopg 3, and {sys.executable} does not have it: {sys.executable} -m pip install 'psycopg[binary]', "
         "or Debian's python3-psycopg with /usr/bin/python3", name="psycopg",
     ) from None  # fmt: skip
+except ImportError as _problem:  # of psycopg itself, in a slim image
+    raise ImportError(
+        f"pawl needs psycopg 3, which {sys.executable} has without the library of Postgres' clients: install pawl[binary], "
+        f"that is {sys.executable} -m pip install 'psycopg[binary]', or the system's libpq (Debian: libpq5). psycopg says: {_problem}",
+        name="psycopg",
+    ) from None  # fmt: skip
 
 from .client import Client
 from .database import find_url

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from datetime import timedelta
-from typing import Any, Iterable, Sequence
+from typing import Any, Coroutine, Iterable, Sequence, TypeVar, Unpack, overload
 from uuid import UUID
 
 import psycopg
@@ -16,8 +16,13 @@ from .database import Database, Guard, at_once, connector, explain, find_url
 from .errors import ENDS, REFUSALS, ClientError, ConfigError, InvalidRequest, KeyRequired, RequestError, ResultExpired, UnknownTask, WaitTimeout
 from .lane import LOOK_AGAIN
 from .listen import Listener
-from .task import Request, Submitted, Task
+from .task import HandlerOptions, Request, RequestOptions, Submitted, Task
 from .worker import POLL, PROVEN_POLL
+
+Answer = TypeVar("Answer")
+Connection = psycopg.Connection[Any]
+AsyncConnection = psycopg.AsyncConnection[Any]
+Sending = Coroutine[Any, Any, Answer]
 
 _SEND = """select * from pgmq.send_batch('orchestration_task_requests'::text, %s::text[]::jsonb[], %s::text[]::jsonb[], 0)"""
 
@@ -82,6 +87,11 @@ class Client:
         self._database.close()
         self._guard.stop()
 
+    @overload
+    def submit(self, template: str, input: Any = None, *, connection: Connection | None = None, **options: Unpack[RequestOptions]) -> Submitted: ...
+    @overload
+    def submit(self, template: str, input: Any = None, *, connection: AsyncConnection, **options: Unpack[RequestOptions]) -> Sending[Submitted]: ...
+
     def submit(self, template: str, input: Any = None, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
         """Starts a task of a template ("namespace/name", the latest version, or "namespace/name@version").
 
@@ -96,10 +106,20 @@ class Client:
         """
         return self._send_one(Request(template=template, input={} if input is None else input, **options), connection)
 
+    @overload
+    def enqueue(self, handler: str, input: Any = None, *, connection: Connection | None = None, **options: Unpack[HandlerOptions]) -> Submitted: ...
+    @overload
+    def enqueue(self, handler: str, input: Any = None, *, connection: AsyncConnection, **options: Unpack[HandlerOptions]) -> Sending[Submitted]: ...
+
     def enqueue(self, handler: str, input: Any = None, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
         """Starts a task of one step that runs the handler. options: as submit, and namespace (default) and queue (the
         namespace's). Returns Submitted."""
         return self._send_one(Request(handler=handler, input={} if input is None else input, **options), connection)
+
+    @overload
+    def submit_many(self, requests: Iterable[Request], *, connection: Connection | None = None) -> list[Submitted]: ...
+    @overload
+    def submit_many(self, requests: Iterable[Request], *, connection: AsyncConnection) -> Sending[list[Submitted]]: ...
 
     def submit_many(self, requests: Iterable[Request], *, connection: Any = None) -> Any:
         """Submits several requests in one statement, all or none. Returns a list of Submitted, in their order."""

@@ -7,7 +7,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 from uuid import UUID
 
 from .codec import encode
@@ -84,6 +84,27 @@ class Request:
             raise InvalidRequest(f'on_duplicate is {self.on_duplicate!r}: "attach" or "reject"')
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise InvalidRequest("run_at has no time zone: datetime.now(timezone.utc) + timedelta(hours=1)")
+
+
+class RequestOptions(TypedDict, total=False):
+    """Fields of a Request, as the client's submit takes them."""
+
+    key: str | None
+    on_duplicate: str | None
+    requester: str | None
+    run_at: datetime | None
+    reply_to: str | None
+    correlation_id: str | None
+    tags: dict[str, str] | None
+    request_id: UUID | str | None
+    traceparent: str | None
+
+
+class HandlerOptions(RequestOptions, total=False):
+    """Fields of a Request, as the client's enqueue takes them."""
+
+    namespace: str | None
+    queue: str | None
 
 
 @dataclass(frozen=True)

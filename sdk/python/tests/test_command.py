@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -11,6 +12,11 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import pawl
+from pawl import database
 
 from .support import DEADLINE, SDK, Case
 
@@ -131,6 +137,25 @@ class CommandTest(Case):
                 done = self.run_command("python3 -m pawl --database-url postgres://postgres@127.0.0.1:1/x " + command)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn("connection", done.stderr)
+
+    def test_says_what_to_do_about_a_psycopg_that_cannot_work(self) -> None:
+        # As in a slim image, whose Python has psycopg and no libpq.
+        (self.folder / "psycopg.py").write_text("raise ImportError('no pq wrapper available.')\n")
+        environment = self.server.environment | {"PYTHONPATH": f"{self.folder}{os.pathsep}{SDK}"}
+        done = subprocess.run([sys.executable, "-c", "import pawl"], env=environment, capture_output=True, text=True, timeout=DEADLINE)
+        said = done.stderr.splitlines()[-1]
+        for word in ("ImportError", "pawl[binary]", "libpq5", "no pq wrapper available"):
+            self.assertIn(word, said)
+
+    def test_the_url_of_pawl_dev_is_looked_for_on_systems_without_user_ids(self) -> None:
+        others = {name: getattr(os, name) for name in dir(os) if name not in ("getuid", "geteuid")}
+        others["environ"] = {"LOCALAPPDATA": str(self.folder)}
+        with mock.patch.object(database, "os", SimpleNamespace(**others)):
+            with self.assertRaises(pawl.ConfigError):
+                pawl.find_url()
+            (self.folder / "pawl").mkdir()
+            (self.folder / "pawl" / "dev--1.url").write_text("postgres://dev\n")
+            self.assertEqual(pawl.find_url(), "postgres://dev")
 
     def test_says_what_to_do_about_mistakes(self) -> None:
         (self.folder / "empty.py").write_text("import pawl\nworker = pawl.Worker('nobody_names_this')\n@worker.handler('x')\ndef x(): pass\n")
