@@ -3,9 +3,12 @@
 //	c, err := client.New(client.Config{DatabaseURL: os.Getenv("PAWL_DATABASE_URL")})
 //	if err != nil { … }
 //	defer c.Close()
-//	task, err := c.SubmitAndWait(ctx, client.Request{Template: "shop/fulfil_order", Input: order, Key: order.ID})
+//	id, err := c.Submit(ctx, client.Request{Template: "shop/fulfil_order", Input: order, Key: order.ID})
 //	if err != nil { … }
-//	err = task.Decode(&receipt)
+//	receipt, err := client.Result[Receipt](ctx, c, id)
+//
+// [Result] waits and decodes; a task that failed is a [TaskFailedError]. [Client.Wait] returns the task itself, however it
+// ended.
 //
 // A request that needs no decision is usually a task when [Client.Submit] returns. All others are messages to the queue of
 // task requests, and so is each of [Client.SubmitTx], which sends inside the caller's own transaction, so that what the

@@ -2,16 +2,14 @@ package client
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
 
@@ -230,8 +228,9 @@ func (h *hub) look(waiting []*waiter) (undecided bool) {
 // failed notes that looking failed. It is tried again, unless that will never work: no such database, table or function, no
 // right to log in or to read; that ends the waiting.
 func (h *hub) failed(waiting []*waiter, err error) {
-	var raised *pgconn.PgError
-	if errors.As(err, &raised) && (raised.Code == "3D000" || slices.Contains([]string{"28", "42"}, raised.Code[:2])) {
+	err = sqlstate.Explain(err)
+	switch code := sqlstate.Of(err); sqlstate.Class(code) {
+	case "28", "3D", "42":
 		for _, w := range waiting {
 			h.tell(w, answer{err: err})
 		}
