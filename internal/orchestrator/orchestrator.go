@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/migrate"
+	"github.com/pawl-dev/pawl/internal/program"
 	"github.com/pawl-dev/pawl/internal/store"
 	"github.com/pawl-dev/pawl/internal/telemetry"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
@@ -127,11 +127,7 @@ func thisProcess() store.Processor {
 	if err != nil {
 		host = "unknown"
 	}
-	version := "unknown"
-	if build, ok := debug.ReadBuildInfo(); ok {
-		version = build.Main.Version
-	}
-	return store.Processor{ID: uuid.Must(uuid.NewV7()), Kind: "orchestrator", Host: host, PID: os.Getpid(), Version: version}
+	return store.Processor{ID: uuid.Must(uuid.NewV7()), Kind: "orchestrator", Host: host, PID: os.Getpid(), Version: program.Version()}
 }
 
 // ID of this processor, as audit rows name it.

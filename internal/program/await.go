@@ -8,10 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // How often a start is tried: the wait doubles from the one to the other; a try that hangs is given up.
@@ -34,7 +35,7 @@ func Await(ctx context.Context, wait time.Duration, log *slog.Logger, start func
 		case err == nil:
 			return nil
 		case ctx.Err() != nil || !unreachable(err):
-			return err
+			return sqlstate.Explain(err)
 		case time.Now().Add(pause).After(until):
 			return fmt.Errorf("%w; gave up after trying for %s, which --connect-wait sets", err, wait)
 		}
@@ -47,14 +48,11 @@ func Await(ctx context.Context, wait time.Duration, log *slog.Logger, start func
 	}
 }
 
-// startingCodes are of a server that is there and takes no connections yet, or no more: shut down, crashed, starting, full.
-var startingCodes = []string{"57P01", "57P02", "57P03", "53300"}
-
-// unreachable says whether the connection failed, not what was asked of it.
+// unreachable says whether the connection failed, not what was asked of it. Other than while running, a login that is
+// refused is a mistake of whoever starts the program; a full server is waited for, as one that starts.
 func unreachable(err error) bool {
-	var server *pgconn.PgError
-	if errors.As(err, &server) {
-		return slices.Contains(startingCodes, server.Code) || server.Code[:min(2, len(server.Code))] == "08"
+	if code := sqlstate.Of(err); code != "" {
+		return sqlstate.Leaving(code) || code == sqlstate.TooManyConnections
 	}
 	var certificate *tls.CertificateVerificationError
 	var noTLS tls.RecordHeaderError

@@ -124,4 +124,6 @@ func TestWhatTryingAgainDoesNotCureEndsAStartAtOnce(t *testing.T) {
 	for _, code := range []string{"57P01", "57P02", "57P03", "53300", "08006"} {
 		require.True(t, unreachable(fmt.Errorf("starting: %w", &pgconn.PgError{Code: code})), code)
 	}
+	mixedUp := func(context.Context) error { return &pgconn.PgError{Code: "42P05"} }
+	require.ErrorContains(t, Await(t.Context(), time.Hour, quiet, mixedUp), "default_query_exec_mode=exec")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -25,6 +26,8 @@ type Program struct {
 	Settings any
 	// LogLevel points to the field of Settings that says it.
 	LogLevel *string
+	// Out is where --help and --version go. Default: standard output.
+	Out io.Writer
 	// Work works until ctx ends. An error of Misuse is a mistake of the caller's.
 	Work func(ctx context.Context, log *slog.Logger) error
 }
@@ -41,13 +44,16 @@ func Main(run func(ctx context.Context, stop func(), args []string) int) {
 func (p Program) Run(ctx context.Context, args []string) int {
 	flags := pflag.NewFlagSet(p.Name, pflag.ContinueOnError)
 	flags.SortFlags = false
-	flags.Usage = func() { fmt.Fprint(os.Stderr, p.Usage, flags.FlagUsages()) }
+	flags.Usage = func() {}
 	config.Bind(flags, p.Settings)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return 0
-		}
+	version := flags.Bool("version", false, "print the versions of this binary and of the SQL in it")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return p.print(p.Usage + flags.FlagUsages())
+	case err != nil:
 		return p.complain(Misuse(err))
+	case *version:
+		return p.print(p.versions())
 	}
 	if flags.NArg() > 0 {
 		return p.complain(Misuse(fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))))
@@ -61,6 +67,17 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	}
 	if err := p.Work(ctx, telemetry.NewLogger(os.Stderr, level)); err != nil {
 		return p.complain(err)
+	}
+	return 0
+}
+
+// print answers what was asked for.
+func (p Program) print(text string) int {
+	if p.Out == nil {
+		p.Out = os.Stdout
+	}
+	if _, err := io.WriteString(p.Out, text); err != nil {
+		return p.complain(fmt.Errorf("writing: %w", err))
 	}
 	return 0
 }

@@ -1,6 +1,6 @@
 package sqlstate
 
-import "fmt"
+import "errors"
 
 // Infrastructure says whether a code tells of the database's state or of others' locks, and nothing of what was asked: the
 // same may succeed later. The SQL functions ask pawl.is_infrastructure_error, its copy; a test compares.
@@ -63,10 +63,22 @@ func Advice(code string) string {
 	return ""
 }
 
-// Explain adds the advice about an error, if there is any.
+// Explain adds the advice about an error, once, if there is any.
 func Explain(err error) error {
-	if advice := Advice(Of(err)); advice != "" {
-		return fmt.Errorf("%w: %s", err, advice)
+	advice := Advice(Of(err))
+	if advice == "" || errors.As(err, new(*advised)) {
+		return err
 	}
-	return err
+	return &advised{err, advice}
 }
+
+type advised struct {
+	err    error
+	advice string
+}
+
+// Error implements error.
+func (a *advised) Error() string { return a.err.Error() + ": " + a.advice }
+
+// Unwrap gives the error.
+func (a *advised) Unwrap() error { return a.err }

@@ -38,6 +38,8 @@ func TestMixedUpStatementsNameTheSetting(t *testing.T) {
 		err := &pgconn.PgError{Code: code}
 		require.ErrorContains(t, Explain(err), "default_query_exec_mode=exec")
 		require.ErrorIs(t, Explain(err), err)
+		told := fmt.Errorf("starting: %w", Explain(err))
+		require.Equal(t, told, Explain(told), "once is enough")
 	}
 	require.NoError(t, Explain(nil))
 	require.Equal(t, "conn closed", Explain(errors.New("conn closed")).Error())
