@@ -69,7 +69,7 @@ export class Apart {
   }
 
   /** Reports one outcome, a failure in its place when the database refuses it for its content. wait is for locks, in milliseconds. */
-  async alone(o: Outcome, wait?: number): Promise<Accepted[]> {
+  async alone(o: Outcome, wait = firstWait): Promise<Accepted[]> {
     try {
       return await this.calls.report([o], wait);
     } catch (problem) {
