@@ -38,7 +38,7 @@ class Apart:
                 delivery, body = outcome.delivery, outcome.delivery.body
                 if delivery.superseded or lane.crashed:
                     continue
-                if problem is not None and refuses_report(problem) and len(self.outcomes) >= MAX_APART:
+                if problem is not None and refuses_report(problem, delivery.claims) and len(self.outcomes) >= MAX_APART:
                     if lane.held.get(delivery.msg_id) is delivery:
                         del lane.held[delivery.msg_id]
                     lane.log.error("reporting step %s of task %s: too many reports are refused, this one is dropped: %s",

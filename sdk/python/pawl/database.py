@@ -208,14 +208,18 @@ def refuses_data(problem: BaseException) -> str | None:
 
 
 # States of the database or of a role, which pass or want mending, whatever a call carries.
-_NOT_OF_REPORTS = ("25006", "3F000", "42501", "42883", "42P01", "55P03", "PW010")
+_NOT_OF_REPORTS = ("25006", "55P03", "PW010")
 _NOT_OF_REPORTS_CLASSES = ("08", "28", "40", "53", "57", "58")
+# Something is missing, or a right to it: of Pawl, then for all reports, or of what a trigger of the user's table needs.
+_DOUBTFUL = ("3F000", "42501", "42883", "42P01")
 
 
-def refuses_report(problem: BaseException) -> bool:
+def refuses_report(problem: BaseException, claims: bool) -> bool:
     """Whether the database refused a call for what one of its reports asked of it: then the others go through without that
-    one. A report with an entity claim moves a row of the user's, whose constraints and triggers may raise anything."""
+    one. A report with an entity claim (claims) moves a row of the user's, whose constraints and triggers may raise anything."""
     state = problem.sqlstate if isinstance(problem, psycopg.Error) else None
+    if state in _DOUBTFUL:
+        return claims
     return bool(state) and state not in _NOT_OF_REPORTS and state[:2] not in _NOT_OF_REPORTS_CLASSES
 
 

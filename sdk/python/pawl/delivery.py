@@ -51,6 +51,12 @@ class Delivery:
         return milliseconds / 1000 if isinstance(milliseconds, (int, float)) else 0.0
 
     @property
+    def claims(self) -> bool:
+        """Whether the step may have an entity claim, so that its report moves a row of the user's."""
+        headers = self.body.get("headers")
+        return isinstance(headers, dict) and headers.get("claim") is True
+
+    @property
     def cancelled(self) -> threading.Event:
         if self._cancelled is None:
             with _EVENTS:

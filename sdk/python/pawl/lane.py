@@ -167,7 +167,7 @@ class Lane:
                 reported, claimed = answer["reported"], answer["claimed"]
         except (psycopg.Error, OSError) as problem:
             self._returned(began)
-            if outcomes and refuses_report(problem):
+            if any(refuses_report(problem, outcome.delivery.claims) for outcome in outcomes):
                 self._report_one_by_one(outcomes)
                 return
             if outcomes and is_locked(problem):
@@ -233,7 +233,7 @@ class Lane:
             try:
                 answer = self.report_alone(outcome, self.database)
             except (psycopg.Error, OSError) as problem:
-                if refuses_report(problem) or is_locked(problem):
+                if refuses_report(problem, outcome.delivery.claims) or is_locked(problem):
                     self.apart.add([outcome], problem)
                     continue
                 self._failed(outcomes[i:], problem)
@@ -314,7 +314,7 @@ class Lane:
             self.database.call(waiting(LOCK_ALONE, "pawl.release_steps(%s, %s::text::jsonb, %s)"),
                 (self.queue, json.dumps([delivery.fence for delivery in back]), self.worker.name))  # fmt: skip
         except (psycopg.Error, OSError) as problem:
-            if len(back) > 1 and (refuses_report(problem) or is_locked(problem)):
+            if len(back) > 1 and (refuses_report(problem, True) or is_locked(problem)):
                 for delivery in back:
                     self._give_back([delivery])
                 return

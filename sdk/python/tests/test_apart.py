@@ -45,8 +45,10 @@ class RefusedTest(Case):
         return worker, paid
 
     def test_a_report_that_the_users_table_refuses_holds_up_no_other(self) -> None:
-        # The last could be the result's fault: a failure is reported in its place, and refused as well.
-        for code, after in (("23514", "completed"), ("23505", "completed"), ("P0001", "completed"), ("ABCDE", "completed"), ("22012", "failed")):
+        # 42501 and its like Pawl's own functions raise too, then for all; 22012 could be the result's fault: a failure is
+        # reported in its place, and refused as well.
+        codes = ("23514", "23505", "P0001", "ABCDE", "42501", "42P01", "42883", "22012")
+        for code, after in ((code, "failed" if code == "22012" else "completed") for code in codes):
             with self.subTest(code):
                 self.setUp()
                 reference, (worker, paid) = self.payment(code), self.payer()
@@ -82,6 +84,32 @@ class RefusedTest(Case):
         # Given back, its handler would run again, although it has ended.
         self.assertEqual(self.value(f"select count(*) from pgmq.q_{self.queue} where vt > clock_timestamp() and read_ct = 1"), 1)
         self.assertEqual(self.step_of(refused)["state"], "in_progress")
+
+    def test_reports_that_nobody_may_make_are_made_later(self) -> None:
+        reference, release, worker, running = self.payment("00000"), threading.Event(), self.worker(), []
+        self.drop_trigger()
+        self.addCleanup(release.set)
+        for name in ("pay", "other"):
+
+            @worker.handler(name)
+            def ends(step: pawl.Step) -> str:
+                running.append(step)
+                release.wait(DEADLINE)
+                return "done"
+
+        sent = [self.client.submit(reference, {"invoice": "A-1"}), self.enqueue("other")]
+        self.start(worker)
+        self.until(lambda: len(running) == 2, "both run")
+        self.db.execute("alter function pawl.read_reports(jsonb) rename to read_reports_away")
+        try:
+            release.set()
+            sent.append(self.enqueue("other"))
+            self.until(lambda: worker._lanes[0].backoff >= 0.2, "several calls have failed")
+        finally:
+            self.db.execute("alter function pawl.read_reports_away(jsonb) rename to read_reports")
+        for one in sent:
+            self.assertEqual(self.client.wait(one, DEADLINE).result, "done")
+            self.assertEqual(self.step_of(one)["deliveries"], 1)
 
     def test_so_many_are_kept_and_no_more(self) -> None:
         reference, (worker, _) = self.payment("23514"), self.payer()
@@ -200,9 +228,11 @@ class CodesTest(unittest.TestCase):
             return problem
 
         for code in ("23514", "23505", "P0001", "ABCDE", "22012", "PW016", "XX000", "42703"):
-            self.assertTrue(refuses_report(of(code)) and not is_locked(of(code)), code)
-        for code in (None, "25006", "3F000", "42501", "42883", "42P01", "55P03", "PW010", "08006", "28000", "40001", "53300", "57P01", "57014", "58030"):
-            self.assertFalse(refuses_report(of(code)), code)
+            self.assertTrue(refuses_report(of(code), False) and not is_locked(of(code)), code)
+        for code in (None, "25006", "55P03", "PW010", "08006", "28000", "40001", "53300", "57P01", "57014", "58030"):
+            self.assertFalse(refuses_report(of(code), True), code)
             self.assertEqual(is_locked(of(code)), code in ("55P03", "57014"), code)
         self.assertEqual([code for code in ("PW016", "22P05", "54000", "23514") if refuses_data(of(code))], ["PW016", "22P05", "54000"])
-        self.assertFalse(refuses_report(OSError()) or is_locked(OSError()))
+        for code in ("3F000", "42501", "42883", "42P01"):
+            self.assertEqual([refuses_report(of(code), claims) for claims in (False, True)], [False, True])
+        self.assertFalse(refuses_report(OSError(), True) or is_locked(OSError()))
