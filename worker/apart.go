@@ -17,7 +17,7 @@ func (l *lane) setAside(outcomes []*outcome, err error) {
 	defer l.mu.Unlock()
 	for _, o := range outcomes {
 		d := o.delivery
-		if _, refused := isRefused(err); refused && len(l.apart) >= maxApart {
+		if o.refused(err) && len(l.apart) >= maxApart {
 			if l.held[d.MsgID] == d {
 				delete(l.held, d.MsgID)
 			}

@@ -43,6 +43,7 @@ func payments(k *kit, code string) (task uuid.UUID) {
 func TestAReportThatTheUsersTableRefusesHoldsUpNoOther(t *testing.T) {
 	for code, after := range map[string]string{
 		"23514": "complete", "23505": "complete", "P0001": "complete",
+		"42501": "complete", "42P01": "complete", "42883": "complete", // Pawl's own functions raise them too, then for all
 		"22012": "error", // could be the result's fault: a failure is reported in its place, and refused as well
 	} {
 		t.Run(code, func(t *testing.T) {
@@ -67,6 +68,38 @@ func TestAReportThatTheUsersTableRefusesHoldsUpNoOther(t *testing.T) {
 			require.Equal(t, 1, k.await(refused, after).Deliveries)
 			require.Zero(t, k.count(`select count(*) from pawl.entity_claims`))
 		})
+	}
+}
+
+func TestReportsThatNobodyMayMakeAreMadeLater(t *testing.T) {
+	k := newKit(t)
+	paid := payments(k, "00000")
+	_, err := k.pool.Exec(t.Context(), `drop trigger refuse on invoices`)
+	require.NoError(t, err)
+	w := k.worker(worker.Config{}, "pay_queue")
+	entered, release := make(chan struct{}, 2), make(chan struct{})
+	for _, name := range []string{"pay", "other"} {
+		worker.Handle(w, name, func(context.Context, worker.Step[any]) (any, error) {
+			entered <- struct{}{}
+			<-release
+			return "done", nil
+		})
+	}
+	other := k.submit("other", "pay_queue", nil)[0]
+	k.start(w)
+	receive(k, entered, "a handler")
+	receive(k, entered, "the other handler")
+	_, err = k.pool.Exec(t.Context(), `alter function pawl.read_reports(jsonb) rename to read_reports_away`)
+	require.NoError(t, err)
+	close(release)
+	late := k.submit("other", "pay_queue", nil)[0]
+	k.eventually(func() bool { // some calls have failed
+		return k.count(`select count(*) from pg_stat_activity where datname = current_database() and query like '%report%_steps%'`) > 0
+	})
+	_, err = k.pool.Exec(t.Context(), `alter function pawl.read_reports_away(jsonb) rename to read_reports`)
+	require.NoError(t, err)
+	for _, task := range []uuid.UUID{paid, other, late} {
+		require.Equal(t, 1, k.await(task, "complete").Deliveries)
 	}
 }
 

@@ -126,6 +126,13 @@ func isLocked(err error) bool {
 	return sqlstate.Waited(sqlstate.Of(err)) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// isDoubtful says whether the database lacks something, or the right to it: Pawl's functions, which is its own state, or what
+// a trigger of a user's table needs, which is a matter of one report with an entity claim.
+func isDoubtful(err error) bool {
+	code := sqlstate.OfStatement(err)
+	return sqlstate.Uncallable(code) || code == sqlstate.UndefinedTable
+}
+
 // isRefused says whether the database refused a call for what one of its reports asked of it, not for a state that the
 // database itself is in: then the others go through without that one. A report with an entity claim moves a row of the
 // user's, whose constraints and triggers may raise anything.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,12 @@ func (c *Config) normalize() error {
 	case len(c.Queues) == 0:
 		return errors.New("set Queues: name at least one queue")
 	}
+	for name, value := range map[string]time.Duration{"Poll": c.Poll, "ProvenPoll": c.ProvenPoll} {
+		if value < 0 {
+			return fmt.Errorf("%s is negative: %s; set a time, or zero for the default", name, value)
+		}
+	}
+	c.Queues = slices.Clone(c.Queues) // the defaults are not the caller's
 	seen := map[string]bool{}
 	for i := range c.Queues {
 		q := &c.Queues[i]

@@ -74,6 +74,17 @@ func (d *delivery) timeout() time.Duration {
 	return time.Duration(headers.TimeoutMS * float64(time.Millisecond))
 }
 
+// claims says whether the step may have an entity claim, so that its report moves a row of the user's.
+func (d *delivery) claims() bool {
+	if !bytes.Contains(d.Headers, []byte(`"claim"`)) {
+		return false
+	}
+	var headers struct {
+		Claim bool `json:"claim"`
+	}
+	return json.Unmarshal(d.Headers, &headers) == nil && headers.Claim
+}
+
 // report is the end of an attempt, as pawl.report_steps takes it.
 type report struct {
 	MsgID     int64                  `json:"msg_id"`
@@ -94,6 +105,15 @@ type outcome struct {
 	// These are of an outcome that was set aside, and whoever holds it uses them.
 	tries   int       // that failed
 	retryAt time.Time // no try before this
+}
+
+// refused says whether the database refused the report for what it asked of it, or may have.
+func (o *outcome) refused(err error) bool {
+	if isDoubtful(err) {
+		return o.delivery.claims()
+	}
+	_, yes := isRefused(err)
+	return yes
 }
 
 func (o *outcome) size() int {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/messaging"
@@ -32,7 +33,7 @@ func (l *lane) talk(t turn) {
 	l.linger, l.lingerFrom = min(max(took/4, minLinger), maxLinger), time.Now()
 	l.mu.Unlock()
 	if err != nil {
-		if _, yes := isRefused(err); yes && len(t.outcomes) > 0 {
+		if slices.ContainsFunc(t.outcomes, func(o *outcome) bool { return o.refused(err) }) {
 			l.reportOneByOne(t.outcomes)
 			return
 		}
@@ -107,7 +108,7 @@ func (l *lane) recovered() {
 func (l *lane) reportOneByOne(outcomes []*outcome) {
 	for i, o := range outcomes {
 		answer, err := l.reportAlone(o, callTimeout)
-		if _, yes := isRefused(err); yes || isLocked(err) {
+		if o.refused(err) || isLocked(err) {
 			l.setAside(outcomes[i:i+1], err)
 			continue
 		}

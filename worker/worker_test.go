@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -150,22 +151,27 @@ func TestUnknownQueueIsAnErrorWithTheNearestNames(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for want, config := range map[string]worker.Config{
-		"set Pool or DatabaseURL":    {Queues: []worker.Queue{{Name: "a"}}},
-		"name at least one queue":    {DatabaseURL: "postgres://localhost"},
-		"named twice":                {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a"}, {Name: "a"}}},
-		"for the engine's own":       {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "orchestration_step_results"}}},
-		"use 1 to 40 characters":     {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "A"}}},
-		"concurrency -1 is negative": {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a", Concurrency: -1}}},
+		"set Pool or DatabaseURL":     {Queues: []worker.Queue{{Name: "a"}}},
+		"name at least one queue":     {DatabaseURL: "postgres://localhost"},
+		"named twice":                 {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a"}, {Name: "a"}}},
+		"for the engine's own":        {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "orchestration_step_results"}}},
+		"use 1 to 40 characters":      {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "A"}}},
+		"Poll is negative: -1s":       {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a"}}, Poll: -time.Second},
+		"ProvenPoll is negative: -1s": {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a"}}, ProvenPoll: -time.Second},
+		"concurrency -1 is negative":  {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a", Concurrency: -1}}},
 	} {
 		_, err := worker.New(config)
 		require.ErrorContains(t, err, want)
 	}
-	w, err := worker.New(worker.Config{DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a"}}})
+	queues := []worker.Queue{{Name: "a"}}
+	w, err := worker.New(worker.Config{DatabaseURL: "postgres://localhost", Queues: queues})
 	require.NoError(t, err)
+	require.Zero(t, queues[0].Concurrency, "the caller's queues are the caller's")
 	require.ErrorContains(t, w.Start(t.Context()), "no handler is registered")
 	handle := func(context.Context, worker.Step[any]) (any, error) { return nil, nil }
 	worker.Handle(w, "h", handle)
 	require.Panics(t, func() { worker.Handle(w, "h", handle) })
+	require.PanicsWithValue(t, `worker: registering handler "n": the function is nil`, func() { worker.Handle[any, any](w, "n", nil) })
 	require.NoError(t, w.Stop(t.Context()))
 	require.NoError(t, w.Stop(t.Context()))
 	require.ErrorContains(t, w.Start(t.Context()), "started or stopped before")
