@@ -43,7 +43,8 @@ func TestUnknownSettingsAreRefusedAtEveryDoor(t *testing.T) {
 	}
 }
 
-// R10: a result sent with PGMQ alone that says more than anybody reads is a dead letter, and its attempt goes on.
+// R10: a result sent with PGMQ alone that says more than anybody reads is a dead letter, and its attempt
+// ends with it (R8): whoever sent it has deleted the step's message, and would send the same again.
 func TestAResultWithAnUnknownFieldIsADeadLetter(t *testing.T) {
 	k := newKit(t)
 	k.shop()
@@ -52,8 +53,8 @@ func TestAResultWithAnUnknownFieldIsADeadLetter(t *testing.T) {
 		object{"task_id": task, "step": "a", "attempt": 1, "status": "complete", "reslut": 7})
 	k.Rest()
 	require.Equal(t, []string{"orchestration_step_results"}, list[string](k, "select queue from pawl.dead_letters where reason like 'not a step result%'"))
-	k.work(queue)
-	require.Equal(t, "complete", k.State(task))
+	require.Equal(t, "dead_letter", k.stepError(task, "a"))
+	require.Equal(t, "error", k.State(task))
 }
 
 // R10 inside: a message of a newer version is nobody's garbage. It waits for a newer program, and what is around it goes on.

@@ -122,10 +122,10 @@ func TestResultsThatAreTooLargeAreRefusedOnTheQueueToo(t *testing.T) {
 			k.Exec(`select pgmq.send('orchestration_step_results', jsonb_build_object('task_id', $1::uuid, 'step', 'a', 'attempt', 1, 'status', 'complete',
 				'result', (`+result+`)))`, task)
 			k.Rest()
-			require.Equal(t, "steps_in_process", k.State(task))
 			require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.dead_letters where reason like 'not a step result%at most 1 MiB%'"))
-			require.Equal(t, []string{"a"}, k.work(queue), "its attempt goes on")
-			require.Equal(t, "complete", k.State(task))
+			require.Equal(t, "dead_letter", k.stepError(task, "a"), "its attempt has ended with it")
+			require.Equal(t, "error", k.State(task))
+			require.Empty(t, k.work(queue))
 		})
 	}
 }

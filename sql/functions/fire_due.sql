@@ -28,7 +28,7 @@ begin
       union all
       (select s.task_id, s.due_at from pawl.steps s where s.due_at <= at and not s.task_id = any (held)
         order by s.due_at limit quantity))
-    select array_agg(d.task_id order by d.due_at), array_agg(p.step_count order by d.due_at),
+    select array_agg(d.task_id order by d.due_at, d.task_id), array_agg(p.step_count order by d.due_at, d.task_id),
       (select count(*) >= quantity from due)
     into ids, sizes, full_look
     from (select u.task_id, min(u.due_at) as due_at from due u group by u.task_id order by min(u.due_at) limit quantity) d

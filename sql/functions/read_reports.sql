@@ -8,7 +8,7 @@ declare
   bad jsonb;
 begin
   with judged as materialized (
-    select r, case when jsonb_typeof(r) <> 'object' then false
+    select r, case when jsonb_typeof(r) <> 'object' or pawl.has_vast_number(r) then false
       else jsonb_typeof(r->'msg_id') is not distinct from 'number' and jsonb_typeof(r->'read_ct') is not distinct from 'number'
         and coalesce(r->>'status', '') in ('complete', 'failed', 'rejected')
         and (r->>'status' = 'complete' or jsonb_typeof(r->'error') is not distinct from 'object')

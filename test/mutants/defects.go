@@ -35,9 +35,7 @@ func results() []defect {
 		sql("apply_step_results", "results stay in their queue after they were applied", m,
 			"delete from pgmq.q_orchestration_step_results q where", "update pgmq.q_orchestration_step_results q set vt = q.vt where"),
 		sql("apply_step_results", "results are applied without the lock of their task", []tests{engine("Lock|Order|Concurren|Storm|Rule"), meeting("running: apply / cancel"), meeting("running: apply / complete b")},
-			`    perform from pawl.tasks t where t.task_id = any (array(select distinct r.task_id from unnest(results) r))
-      order by t.task_id for no key update;
-`, ""),
+			"    perform pawl.lock_tasks(tasks);\n", ""),
 		sql("settle_step_results", "a result of another attempt is applied (attempt not compared)", m, " and s.attempt = r.attempt\n", "\n"),
 		sql("settle_step_results", "a result is applied whatever the step's state is (no compare-and-swap)", m,
 			"and s.attempt = r.attempt\n      and s.state in ('in_progress', 'enqueued')\n", "and s.attempt = r.attempt\n"),
