@@ -103,6 +103,17 @@ func TestFailuresOfACommandAreFailuresOfItsStep(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 }
 
+func TestComplaintsThatAreNoTextOrCutEndNoWorker(t *testing.T) {
+	s := newScripts(t)
+	for _, complaint := range []string{`printf '%1999sé' x`, `printf '\377\0'`} {
+		task := s.task(`{"handler": "greet", "queue": "greet_queue", "input": {}}`)
+		s.run("./worker.sh", "greet_queue", "bash", "-c", complaint+" >&2; exit 65")
+		out, err := s.command("./wait.sh", task).CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "invalid_input")
+	}
+}
+
 func TestLargeInputsAndResultsGoThrough(t *testing.T) {
 	s := newScripts(t)
 	small := s.task(`{"handler": "size", "queue": "greet_queue", "input": {}}`)

@@ -45,7 +45,7 @@ SQL
 }
 fail() { # MESSAGE TYPE RETRYABLE
   sql -v id="$1" -v type="$2" -v retryable="$3" <<'SQL'
-\set problem `head -c 2000 "$complaint"`
+\set problem `head -c 2000 "$complaint" | tr -d '\000' | iconv -c -f UTF-8 -t UTF-8 2>/dev/null; true`
 begin;
 select from pgmq.:"table" q, pgmq.send('orchestration_step_results', jsonb_build_object('v', 1, 'worker', :'worker',
   'task_id', q.message->'task_id', 'step', q.message->'step', 'index', coalesce(q.message->'index', '0'),
