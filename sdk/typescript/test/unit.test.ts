@@ -5,6 +5,8 @@ import { test } from "node:test";
 import pg from "pg";
 
 import { Client, Permanent, Worker, newRequestId, silentLog } from "../src/index.js";
+import { Apart } from "../src/apart.js";
+import { Outcome } from "../src/delivery.js";
 import { clean } from "../src/json.js";
 import { Look, again } from "../src/look.js";
 import { AcceptingClient, makeStep } from "../src/testing.js";
@@ -46,6 +48,23 @@ test("handlers can be tested without a database", async () => {
   const tx = new AcceptingClient();
   await step.completeIn(tx, { done: true });
   assert.deepEqual(tx.results, [{ done: true }]);
+});
+
+test("of refused reports a lane keeps a thousand, of others all, with growing pauses", () => {
+  const dropped: unknown[] = [];
+  const apart = new Apart({ letGo: (d: unknown) => void dropped.push(d) } as any, {} as any, silentLog);
+  const outcomes = Array.from({ length: 1_002 }, () => new Outcome({ where: () => ({}) } as any, { status: "complete" }));
+  const refused = Object.assign(new Error("not this one"), { severity: "ERROR", code: "ABCDE" });
+  apart.add(outcomes.slice(0, 1_000));
+  apart.add(outcomes.slice(1_000, 1_001), refused);
+  assert.deepEqual(dropped, [outcomes[1_000]!.delivery]);
+  const [last] = outcomes.slice(1_001);
+  for (const pause of [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) {
+    const before = performance.now();
+    apart.add([last!], Object.assign(new Error(), { code: "ECONNRESET" }));
+    assert.ok(last!.retryAt >= before + pause && last!.retryAt <= performance.now() + pause, `a pause of ${pause} ms`);
+  }
+  assert.equal(dropped.length, 1);
 });
 
 test("a pool is refused where a transaction is wanted", async () => {
