@@ -49,6 +49,7 @@ type lane struct {
 	linger     time.Duration
 	lingerFrom time.Time // when the first of them returned, or the last call did
 	stopping   bool      // no more claims
+	lost       int       // results that were left when the worker's life ended
 	retryAt    time.Time // no call before this: the last one failed
 	backoff    time.Duration
 }
@@ -192,8 +193,11 @@ func (l *lane) idleNow() bool {
 }
 
 // quiet says whether no handler is at work.
-func (l *lane) quiet() bool {
+func (l *lane) quiet() bool { return l.atWork() == 0 }
+
+// atWork is how many handlers are.
+func (l *lane) atWork() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.running == 0
+	return l.running
 }

@@ -161,8 +161,8 @@ func TestStopHandsUnfinishedStepsBack(t *testing.T) {
 	for range 3 {
 		receive(k, entered, "three handlers")
 	}
-	require.NoError(t, w.Stop(t.Context()))
-	require.NoError(t, w.Stop(t.Context()))
+	require.ErrorContains(t, w.Stop(t.Context()), "left behind: 1 ")
+	require.ErrorContains(t, w.Stop(t.Context()), "left behind: 1 ")
 	require.ErrorIs(t, receive(k, causes, "the end of the context"), worker.ErrStopping)
 	require.Equal(t, 2, k.count(`select count(*) from pgmq.q_stop_queue where vt <= clock_timestamp() and read_ct = 1`))
 	k.settle()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -19,23 +20,27 @@ const (
 // contexts with ErrStopping, reports what has ended and gives back what has not, so that other workers have it at once.
 // A handler that ignores its context is left behind: its result will not count once somebody else has the step.
 //
-// It returns when all of that is done. It can be called any number of times, also concurrently and before Start.
+// It returns when all of that is done. It can be called any number of times, also concurrently and before Start: the end of
+// any caller's ctx ends the grace period. A handler that calls it waits for itself: as long as the grace period lasts.
+//
+// An error says how many handlers were left behind and how many results could not be reported; every call returns it.
 func (w *Worker) Stop(ctx context.Context) error {
 	w.mu.Lock()
 	started := w.started
 	w.started = true // none may start from now on
 	w.mu.Unlock()
+	defer context.AfterFunc(ctx, w.hurry)()
 	w.stop.Do(func() {
 		defer close(w.ended)
 		if started {
-			w.windDown(ctx)
+			w.stopped = w.windDown()
 		}
 	})
 	<-w.ended
-	return nil
+	return w.stopped
 }
 
-func (w *Worker) windDown(ctx context.Context) {
+func (w *Worker) windDown() error {
 	w.unhook()
 	w.log.Info("worker stops")
 	for _, l := range w.lanes {
@@ -49,13 +54,14 @@ func (w *Worker) windDown(ctx context.Context) {
 	for _, l := range w.lanes {
 		back.Go(func() { l.giveBack(l.takeWaiting(time.Now())) })
 	}
-	grace, cancel := context.WithTimeout(ctx, w.config.Grace)
+	grace, cancel := context.WithTimeout(w.unhurried, w.config.Grace)
 	w.waitFor(grace, (*lane).idleNow)
 	cancel()
 	w.halt(ErrStopping)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
+	last, cancel := context.WithTimeout(context.Background(), handBackTime)
 	w.waitFor(last, (*lane).quiet)
 	cancel()
+	left := w.sum((*lane).atWork)
 	// From here on calls that hang do not hold us up for longer than this.
 	dying := time.AfterFunc(windUpTime, w.die)
 	defer dying.Stop()
@@ -75,7 +81,21 @@ func (w *Worker) windDown(ctx context.Context) {
 		w.listener.Stop()
 	}
 	w.disconnect()
-	w.log.Info("worker stopped")
+	unreported := w.sum((*lane).unreported)
+	if left == 0 && unreported == 0 {
+		w.log.Info("worker stopped")
+		return nil
+	}
+	w.log.Warn("worker stopped, not all of its work did", "left_behind", left, "unreported", unreported)
+	return fmt.Errorf("stopping worker: handlers that did not return and were left behind: %d (their steps are given back); "+
+		"results that could not be reported: %d (their steps come back when their leases end)", left, unreported)
+}
+
+func (w *Worker) sum(count func(*lane) int) (sum int) {
+	for _, l := range w.lanes {
+		sum += count(l)
+	}
+	return sum
 }
 
 // waitFor waits until a condition holds for all lanes, or ctx ends.
@@ -107,7 +127,9 @@ func (l *lane) windUp() {
 		pause := time.Until(l.retryAt)
 		l.mu.Unlock()
 		if l.w.life.Err() != nil {
-			l.log.Warn("stopping: some results could not be reported, their steps come back when their leases end")
+			l.mu.Lock()
+			l.lost = len(l.ended)
+			l.mu.Unlock()
 			break
 		}
 		if pause > 0 {
@@ -145,9 +167,12 @@ func (l *lane) awaitApart() {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.apart) > 0 {
-		l.log.Warn("stopping: some results could not be reported, their steps come back when their leases end", "count", len(l.apart))
-	}
-	l.apart = nil
 	clear(l.held)
+}
+
+// unreported is how many results a lane that has wound up could not report.
+func (l *lane) unreported() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost + len(l.apart)
 }

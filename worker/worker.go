@@ -35,6 +35,10 @@ type Worker struct {
 	stop   sync.Once
 	ended  chan struct{} // closed when Stop has done its work
 	unhook func() bool   // from the context of Start
+	// unhurried ends when somebody who stops the worker waits no longer for handlers.
+	unhurried context.Context
+	hurry     context.CancelFunc
+	stopped   error // what Stop returns; read after ended
 
 	mu      sync.Mutex
 	started bool // guarded by mu
@@ -54,6 +58,7 @@ func New(config Config) (*Worker, error) {
 		tracer:   config.Tracer.Tracer("github.com/pawl-dev/pawl/worker"),
 		handlers: make(map[string]handler), putBackFor: time.Second, ended: make(chan struct{}),
 	}
+	w.unhurried, w.hurry = context.WithCancel(context.Background())
 	return w, nil
 }
 
@@ -96,13 +101,13 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// Run is Start, then waiting until ctx ends, then Stop.
+// Run is Start, then waiting until ctx ends, then Stop, whose error it returns.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.Start(ctx); err != nil {
 		return err
 	}
 	<-w.ended // Start has hooked Stop to ctx
-	return nil
+	return w.stopped
 }
 
 // connect opens pools and asks for nothing on every queue: that tells whether it exists and may be read.
