@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -93,7 +94,9 @@ class Beat:
                 return
             failed = True
             if not self._stopped.is_set():
-                lane.log.warning("queue %s: extending %s leases failed, trying again: %s", lane.queue, len(due), explain(problem))
+                # Its own transaction or report has the message locked, for as long as that lasts.
+                expected = is_locked(problem) and (due[0].in_transaction or due[0].ended)
+                lane.log.log(logging.DEBUG if expected else logging.WARNING, "queue %s: extending %s leases failed, trying again: %s", lane.queue, len(due), explain(problem))
         now, cancelled, lost = time.monotonic(), [], []
         with lane.changed:
             for delivery in due:
