@@ -38,23 +38,28 @@ func TestEveryOpenStepIsExplained(t *testing.T) {
 	k.Rest()
 	require.Equal(t, "queue gated_queue runs 1 of 1 attempts at once", k.why(task, "g"))
 	k.configure("gated_queue", object{"max_concurrency": nil, "rate_limit": "1/hour"})
-	require.Equal(t, "queue gated_queue releases 1 in 01:00:00", k.why(task, "g"))
+	require.Equal(t, "queue gated_queue releases 1 per hour", k.why(task, "g"))
 
 	k.object("select pawl.pause_queue('work_queue', 'ann', 'r')")
 	require.Equal(t, "queue work_queue is paused", k.why(task, "a"))
 	k.object("select pawl.resume_queue('work_queue', 'ann', 'r')")
 	claimed := k.Claim("work_queue")
-	require.Contains(t, k.why(task, "a"), "worker-1 works on it until ")
+	require.Equal(t, "worker-1 works on it until then, or longer with its heartbeats", k.why(task, "a"))
+	require.NotEmpty(t, k.object("select pawl.explain_task($1)", task)["steps"].([]any)[0].(object)["until"])
 	k.Expire("work_queue")
-	require.Contains(t, k.why(task, "a"), "the lease of worker-1 is over since ")
-	require.Equal(t, "3 steps are open: 1 under way, 1 held, 0 in back-off, 0 waiting", k.why(task, ""))
+	require.Equal(t, "the lease of worker-1 is over: the next worker that reads the queue takes it", k.why(task, "a"))
+	require.Equal(t, "3 steps are open: 1 enqueued or running, 1 held, 0 in back-off, 0 waiting", k.why(task, ""))
 
 	for _, d := range claimed {
 		if d.Task == task {
-			k.Report("work_queue", d, object{"status": "failed", "error": object{"type": "busy", "retry_after": 3600}})
+			k.Report("work_queue", d, object{"status": "failed", "error": object{"type": "busy", "message": "come back", "retry_after": 3600}})
 		}
 	}
-	require.Contains(t, k.why(task, "a"), "attempt 1 failed (busy); the next one is due at ")
+	require.Equal(t, "attempt 1 failed (busy: come back); the next one begins then", k.why(task, "a"))
+	k.Later(2 * time.Hour)
+	k.Tick()
+	k.Rest()
+	require.Contains(t, k.why(task, "a"), "; the attempt before failed: busy: come back")
 	k.object("select pawl.cancel_task($1, 'ann', 'not wanted')", task)
 	require.Equal(t, "it has ended: not wanted", k.why(task, ""))
 	require.Nil(t, get[*object](k, "select pawl.explain_task($1)", uuid.New()))
@@ -69,13 +74,75 @@ func TestTasksThatWaitForPersonsAndTimesAreExplained(t *testing.T) {
 	require.Equal(t, "failed: it broke", k.why(task, "a"))
 	require.Equal(t, "needs a (error)", k.why(task, "b"))
 	later := k.Submit("why/hold", object{"run_at": "2999-01-01T00:00:00Z"})
-	require.Contains(t, k.why(later, ""), "it starts at 2999-01-01")
+	require.Equal(t, "it starts then", k.why(later, ""))
+	require.Contains(t, k.object("select pawl.explain_task($1)", later)["until"], "2999-01-01")
 
 	lost := k.Submit("why/hold")
 	k.Exec("select pgmq.pop('work_queue')")
 	require.Contains(t, k.why(lost, "a"), "the reconciler ends this attempt")
 	k.Exec("update pawl.engine_settings set max_steps_per_transaction = 1")
 	require.Contains(t, k.why(k.Submit("why/hold"), ""), "builds its steps")
+}
+
+func TestAStepThatNobodyTakesIsExplained(t *testing.T) {
+	k := newKit(t)
+	k.Template("why/one", nil, step("a"))
+	task := k.Submit("why/one")
+	k.Exec("update pgmq.q_work_queue set vt = clock_timestamp() - interval '75.5 s'")
+	require.Equal(t, "waits for a worker of queue work_queue, 0 messages are before it; "+
+		"no worker holds a message of it, and the first waits for 1m15s: is one running?", k.why(task, "a"))
+	require.Len(t, k.Claim("work_queue"), 1)
+	other := k.Submit("why/one")
+	k.Exec("update pgmq.q_work_queue set vt = clock_timestamp() - interval '75.5 s' where message->>'task_id' = $1", other.String())
+	require.Equal(t, "waits for a worker of queue work_queue, 0 messages are before it", k.why(other, "a"))
+
+	k.Expire("work_queue") // the first worker has no such handler, and says nothing
+	k.Claim("work_queue")
+	require.Equal(t, "worker-1 works on it until then, or longer with its heartbeats; delivery 2: before, workers ended, or had no handler "+
+		"do.a and left it to others", k.why(task, "a"))
+}
+
+func TestARequestWithoutATaskIsExplained(t *testing.T) {
+	k := newKit(t)
+	why := func(id uuid.UUID) object {
+		said := get[*object](k, "select pawl.explain_request($1)", id)
+		if said == nil {
+			return nil
+		}
+		require.Equal(t, id.String(), (*said)["request_id"])
+		require.NotEmpty(t, (*said)["since"])
+		return *said
+	}
+	send := func(request object) uuid.UUID {
+		id := uuid.New()
+		request["request_id"] = id
+		k.Exec("select pgmq.send('orchestration_task_requests', $1)", request)
+		return id
+	}
+	unknown := send(object{"template": "why/nothing"})
+	said := why(unknown)
+	require.Equal(t, "it waits in orchestration_task_requests, and no orchestrator has a heartbeat: start one with orchestrator", said["why"])
+	require.Equal(t, true, said["waits"])
+	k.Exec("select pawl.beat_processor(gen_random_uuid(), 'orchestrator', 'box', 7, '1')")
+	require.Equal(t, "it waits in orchestration_task_requests for an orchestrator", why(unknown)["why"])
+	k.Exec(`select pawl.process_task_requests((select jsonb_agg(jsonb_build_object('msg_id', msg_id, 'invalid',
+		'{"error": "UnknownTemplate", "message": "there is none"}'::jsonb)) from pgmq.q_orchestration_task_requests))`)
+	require.Contains(t, why(unknown)["why"], "it is dead letter ")
+	require.Contains(t, why(unknown)["why"], ": UnknownTemplate: ")
+	require.Equal(t, false, why(unknown)["waits"])
+
+	k.Template("why/one", nil, step("a"))
+	task := k.Submit("why/one", object{"key": "S-1", "input": object{"n": 1}})
+	second := send(object{"template": "why/one", "key": "S-1", "input": object{"n": 1}})
+	third := send(object{"template": "why/one", "key": "S-1", "input": object{"n": 1}, "on_duplicate": "reject"})
+	k.Rest()
+	require.Equal(t, "task "+task.String()+", which holds its key or id, has it", why(second)["why"])
+	require.Equal(t, task.String(), why(second)["task_id"])
+	require.Equal(t, "it was refused, TaskAlreadyExists: task "+task.String()+" holds its key or id", why(third)["why"])
+
+	k.object("select pawl.drop_dead_letters('{}', 100, 'ann', 'typing error')")
+	require.Contains(t, why(unknown)["why"], ", dropped: UnknownTemplate: ")
+	require.Nil(t, why(uuid.New()))
 }
 
 func TestReadinessOfSteps(t *testing.T) {

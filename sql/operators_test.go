@@ -122,7 +122,11 @@ func TestRetryFromAnUnfinishedStepIsRefused(t *testing.T) {
 	task := k.chain(nil)
 	k.refused("PW021", "select pawl.retry_task($1, 'a', 'ann', 'why not')", task)
 	k.refused("PW021", "select pawl.retry_task($1, 'c', 'ann', 'why not')", task)
-	k.refused("PW021", "select pawl.retry_step($1, 'a', 0, 'ann', 'why not')", task)
+	call := "select pawl.retry_step($1, 'a', 0, 'ann', 'why not')"
+	require.Equal(t, "Only a failed step is retried.", k.refused("PW021", call, task).Hint)
+	k.Finish("work_queue", k.Claim("work_queue")...)
+	require.Equal(t, "Only a failed step is retried. To repeat it, with what follows it: pawl task retry "+task.String()+" --from a",
+		k.refused("PW021", call, task).Hint)
 }
 
 func TestRetryIsRefusedWhenALaterTaskHasTheKey(t *testing.T) {

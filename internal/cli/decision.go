@@ -41,6 +41,9 @@ func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, limi
 		return decision{Outcome: messaging.Created, RequestID: d.RequestID, TaskID: d.TaskID}, nil
 	case patience.Err() != nil && ctx.Err() == nil && d.RequestID != uuid.Nil:
 		return decision{Outcome: sent, RequestID: d.RequestID}, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && d.RequestID != uuid.Nil:
+		return decision{}, &failure{code: ExitTimeout, err: fmt.Errorf("no orchestrator has taken request %s within the time that --timeout gives; it stays sent", d.RequestID),
+			hint: "pawl task explain " + d.RequestID.String() + " says what it waits for"}
 	}
 	return decision{}, refusal(err)
 }
@@ -94,20 +97,21 @@ func (a *app) printDecision(d decision) error {
 	case messaging.Attached:
 		a.say("attached to task %s, which holds the key or id already", d.TaskID)
 	default:
-		a.say("sent request %s; no orchestrator has taken it yet (is one running? pawl dev starts one)", d.RequestID)
+		a.say("sent request %s; no orchestrator has taken it yet (start one with: orchestrator)", d.RequestID)
 	}
 	return nil
 }
 
 // awaitTask waits for the end of the task and prints its result.
 func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
-	if _, err := db.client.Wait(ctx, d.TaskID); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	ended, err := db.client.Wait(ctx, d.TaskID)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
 			hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
 	} else if err != nil {
-		return err
+		return refusal(err)
 	}
-	t, err := readTask(ctx, db, d.TaskID)
+	t, err := readTask(ctx, db, ended.ID)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func findTask(ctx context.Context, db *database, typed string) (uuid.UUID, error
 			return id, fmt.Errorf("reading task %s: %w", id, err)
 		}
 		if !there {
-			return id, notFoundf(hint, "there is no task %s", id)
+			return id, noTask(ctx, db, id)
 		}
 		return id, nil
 	}

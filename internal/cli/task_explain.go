@@ -31,13 +31,14 @@ type explanation struct {
 
 func (a *app) taskExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:     "explain TASK",
-		Short:   "Say why a task is where it is, step by step",
-		Long:    "Says for the task and for each of its open steps what it waits for: a worker, a lease, a time, another step, a person.",
+		Use:   "explain TASK",
+		Short: "Say why a task is where it is, step by step",
+		Long: "Says for the task and for each of its open steps what it waits for: a worker, a lease, a time, another step, a person.\n" +
+			"The id of a request that made no task says what became of it.",
 		Example: "  pawl task explain 019a3f0c",
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
+			err := a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
 				answer, err := db.client.Explain(ctx, id)
 				if err != nil {
 					return err
@@ -52,21 +53,34 @@ func (a *app) taskExplain() *cobra.Command {
 				a.printExplanation(e)
 				return nil
 			})
+			return orRequest(err, func(r *taskless) error {
+				if a.json {
+					return a.printJSON(r)
+				}
+				a.say("request %s  %s ago\n%s", r.RequestID, span(max(0, time.Since(r.Since))), r.Why)
+				return nil
+			})
 		}),
 	}
 }
 
 func (a *app) printExplanation(e explanation) {
 	a.say("task %s  %s", e.TaskID, e.Template)
-	a.say("%s for %s: %s", e.State, span(max(0, time.Since(e.Since))), e.Why)
+	a.say("%s: %s", lasting(e.State, e.Since, e.Until), e.Why)
 	for _, s := range e.Steps {
-		line := fmt.Sprintf("\n%s  %s for %s", stepName(s.Step, s.Index), s.State, span(max(0, time.Since(s.Since))))
+		attempt := ""
 		if s.Attempt > 1 {
-			line += fmt.Sprintf(", attempt %d", s.Attempt)
+			attempt = fmt.Sprintf(", attempt %d", s.Attempt)
 		}
-		if s.Until != nil {
-			line += ", until " + when(s.Until)
-		}
-		a.say("%s\n  %s", line, s.Why)
+		a.say("\n%s  %s%s\n  %s", stepName(s.Step, s.Index), lasting(s.State, s.Since, s.Until), attempt, s.Why)
 	}
+}
+
+// lasting is a state with how long it has been and until when it is.
+func lasting(state string, since time.Time, until *time.Time) string {
+	line := fmt.Sprintf("%s for %s", state, span(max(0, time.Since(since))))
+	if until != nil {
+		line += ", until " + when(until)
+	}
+	return line
 }

@@ -9,6 +9,6 @@ begin
       using errcode = 'PW010', hint = coalesce('Known queues: ' || (select string_agg(n.queue, ', ') from (select q.queue
         from pawl.queues q where not q.engine
         order by abs(length(q.queue) - length(check_known_queue.queue)), q.queue limit 5) n),
-        'Apply a template first: pawl template apply.');
+        'Apply a template that names it, or send a first request: pawl enqueue HANDLER --queue QUEUE.');
   end if;
 end $$;

@@ -8,7 +8,8 @@ create or replace function pawl.explain_gate(queue text) returns text language s
     when q.paused then format('queue %s is paused', q.queue)
     when q.max_concurrency is not null and u.used >= q.max_concurrency
       then format('queue %s runs %s of %s attempts at once', q.queue, u.used, q.max_concurrency)
-    when q.rate_limit is not null then format('queue %s releases %s in %s', q.queue, q.rate_limit, q.rate_period)
+    when q.rate_limit is not null then format('queue %s releases %s per %s', q.queue, q.rate_limit,
+      case q.rate_period when interval '1 second' then 'second' when interval '1 minute' then 'minute' else 'hour' end)
     when q.gated then format('queue %s releases it with its next look', q.queue)
     else format('queue %s has no limit any more and releases it with its next look', q.queue) end
   from pawl.queues q

@@ -13,18 +13,18 @@ create or replace function pawl.explain_task(task_id uuid) returns jsonb languag
   steps as (
     select l.state, l.step, l.index, jsonb_strip_nulls(jsonb_build_object('step', l.step, 'index', nullif(l.index, 0),
       'state', l.state, 'attempt', nullif(l.attempt, 0), 'queue', l.queue, 'since', l.state_since,
-      'until', coalesce(l.due_at, case when l.state = 'in_progress' then p.visible_at end),
+      'until', coalesce(l.due_at, case when l.state = 'in_progress' or p.visible_at > clock_timestamp() then p.visible_at end),
       'why', pawl.explain_step(row(l.*)::pawl.steps, p.msg_id, p.visible_at, p.ahead))) as told
     from listed l left join pawl.message_places($1) p on p.step = l.step and p.index = l.index)
   select jsonb_strip_nulls(jsonb_build_object('task_id', t.task_id, 'template', t.namespace || '/' || t.template || '@' || t.version,
     'state', t.state, 'status', pawl.public_status(t.state), 'since', t.state_since, 'until', t.due_at, 'why', case
       when pawl.is_final(t.state) then 'it has ended' || coalesce(': ' || coalesce(t.error->>'message', t.error->>'type'), '')
-      when t.state = 'pending' then 'it starts at ' || t.due_at
+      when t.state = 'pending' then 'it starts then'
       when t.state = 'initializing' then format('the step-enqueuer builds its steps, %s are there',
         (select count(*) from pawl.steps b where b.task_id = t.task_id))
       when t.state = 'evaluating_results' then 'the finalizer ends it'
       when t.state = 'blocked_by_failures' then 'a step has failed and the template says hold: a person decides (retry, complete or resolve)'
-      else format('%s steps are open: %s under way, %s held, %s in back-off, %s waiting', t.open_count, t.active_count,
+      else format('%s open: %s enqueued or running, %s held, %s in back-off, %s waiting', t.open_count || case t.open_count when 1 then ' step is' else ' steps are' end, t.active_count,
         t.held_count, t.retrying_count, t.waiting_count) end))
     || jsonb_build_object('steps', coalesce((select jsonb_agg(s.told order by s.state = 'pending', s.step, s.index) from steps s), '[]'))
   from pawl.tasks t where t.task_id = $1

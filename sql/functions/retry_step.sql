@@ -15,7 +15,11 @@ begin
   one := pawl.locked_step(task_id, step, index);
   if one.state not in ('error', 'cancelled', 'waiting_for_retry') and (one.state <> 'waiting' or one.error is null) then
     perform pawl.refuse_command(format('step %s of task %s is %s', step, task_id, one.state),
-      'Only a failed step is retried; to repeat a complete one use retry_task from it.');
+      'Only a failed step is retried.' || case when task.state in ('complete', 'resolved_manually')
+          then format(' Task %s is %s: submit a new one.', task_id, task.state)
+        when one.state in ('complete', 'resolved_manually', 'skipped')
+          then format(' To repeat it, with what follows it: pawl task retry %s --from %s', task_id, step)
+        else '' end);
   end if;
   perform pawl.reopen_task(task);
   perform pawl.revive_steps(task_id, step);

@@ -83,9 +83,8 @@ group by m.queue;
 
 -- H16 advice: somebody works on a queue whose messages wait.
 --   Differs: seen by the messages themselves, since workers have no rows: for a minute none was taken, and none is held.
-select m.queue, format('%s messages wait, the first since %s, and nobody holds one: is there a worker of this queue?', count(*), min(m.vt))
-from messages m where not m.engine and not m.paused
-group by m.queue having min(m.vt) < clock_timestamp() - interval '1 minute' and max(m.vt) <= clock_timestamp();
+select q.queue, e.says from pawl.queues q cross join lateral pawl.explain_unread(q.queue, interval '1 minute') e(says)
+where not q.engine and not q.paused and e.says is not null;
 
 -- H17 advice: no dead letter waits for a person.
 select d.queue, format('%s open, the latest is %s: %s; pawl dead list shows them', count(*), max(d.dead_letter_id),
