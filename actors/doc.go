@@ -14,7 +14,7 @@
 //	sql/functions/settle_step_results.sql        the rule: what a result does to a step and its task
 //
 // actors/delivery.go is what happens when that goes wrong: a batch that fails is worked message by message, and only what
-// fails alone, through a fault of its own, becomes a dead letter.
+// fails alone, through a fault of its own, and again, becomes a dead letter.
 //
 // Of Proto.Actor the mailboxes, the supervision and the restarts are used, nothing else; what instances share is the
 // database. An actor holds only the batch in flight: when it panics, its supervisor starts another after a back-off, and
