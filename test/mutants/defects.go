@@ -57,7 +57,7 @@ func results() []defect {
 		sql("hand_in_step_results", "results whose task is locked are lost", []tests{engine("TestAReportWaitsForNoTask")},
 			"where free is null or not r.task_id = any (free));", "where free is null);"),
 		sql("hand_in_step_results", "a timeout ends an attempt whose report was accepted", []tests{engine("TestAnAcceptedReport")},
-			"update pawl.steps s set due_at = null from mine m", "update pawl.steps s set due_at = s.due_at from mine m"),
+			"set due_at = null from mine m", "set due_at = s.due_at from mine m"),
 		sql("hand_in_step_results", "a report is accepted beside the timeout that ends its attempt", []tests{engine("TestAReportBesideItsTimeoutIsLate")},
 			"'enqueued') and s.due_at is null) into timely;", "'enqueued')) into timely;"),
 		sql("fire_tasks", "the clock does not see a report that is not committed yet", []tests{engine("TestAnAcceptedReport")},
