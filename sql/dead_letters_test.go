@@ -45,6 +45,15 @@ func TestDeadLettersAreRedrivenByFilter(t *testing.T) {
 	require.Equal(t, 7, get[int](k, "select count(*)::int from pawl.operations where actor = 'ann'"))
 }
 
+// A queue is gone with its table, whatever PGMQ has written down about it.
+func TestRedriveGoesByTheTableOfAQueue(t *testing.T) {
+	k := newKit(t)
+	k.Exec("select pgmq.create('half_gone')")
+	k.Exec("drop table pgmq.q_half_gone")
+	k.Exec("insert into pawl.dead_letters (queue, message, reason) values ('half_gone', '{}', 'r')")
+	require.EqualValues(t, 1, k.redrive(object{"queue": "half_gone"})["left"])
+}
+
 func TestDeadLetterCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	k := newKit(t)
 	for filter, quantity := range map[string]int{`{"quue": "x"}`: 1, `[]`: 1, `{"ids": 5}`: 1, `{"ids": ["x"]}`: 1, `{"before": "soon"}`: 1, `{}`: 0, ` {}`: 10001} {

@@ -36,3 +36,24 @@ func TestARequestIsPutBackByItsReaderAlone(t *testing.T) {
 		require.Equal(t, []int64{mine}, list[int64](k, "select msg_id from "+q+" where vt > clock_timestamp() + interval '50 s'"))
 	}
 }
+
+// A message that somebody has locked for a moment, as a read with an older snapshot does, is of its version all the same.
+func TestALockedMessageOfANewerVersionIsPutBack(t *testing.T) {
+	for q, function := range map[string]string{"orchestration_step_results": "apply_step_results",
+		"orchestration_step_enqueues": "process_step_enqueues", "orchestration_task_finalizations": "finalize_tasks"} {
+		t.Run(function, func(t *testing.T) {
+			k := newCommittingKit(t)
+			id := get[int64](k, "select pgmq.send($1, '{\"v\": 2}')", q)
+			holder, work := k.begin(), k.begin()
+			pid := work.pid()
+			holder.Exec("select from pgmq.q_"+q+" where msg_id = $1 for update", id)
+			done := work.start(fmt.Sprintf("select pawl.%s(array[$1::bigint], 'kit')", function), id)
+			k.untilWaiting(pid)
+			holder.commit()
+			k.ended(done)
+			work.commit()
+			require.Equal(t, []int64{id}, k.ids(q))
+			require.Zero(t, get[int](k, "select count(*)::int from pawl.dead_letters"))
+		})
+	}
+}

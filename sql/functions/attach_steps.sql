@@ -1,6 +1,7 @@
 -- does: the step keys of locked tasks. A ready step whose key nobody holds takes it and is left to start; one whose key a
 --   completed step holds is complete with that result; one whose key a running step holds waits. What becomes final this
---   way readies or cancels its dependents, which may have keys too. Keys of steps that were ended in passing are freed.
+--   way readies or cancels its dependents, which may have keys too: after twenty generations a message asks for the next.
+--   Keys of steps that were ended in passing are freed.
 -- called by: settle_tasks, for templates with step keys.
 -- locks: steps of the locked tasks, identity rows skip locked.
 -- raises: nothing of its own.
@@ -12,7 +13,12 @@ begin
       select (s.task_id, s.step, s.index)::pawl.step_ref from pawl.steps s
       where s.task_id = any (ids) and s.state in ('error', 'cancelled', 'skipped', 'resolved_manually'))), 'key');
   end if;
-  while pawl.attach_ready_steps(ids) loop
+  for generation in 1 .. 20 loop
+    exit when not pawl.attach_ready_steps(ids);
+    if generation = 20 then -- the next one is not ready before its needs are counted
+      perform pawl.send_step_enqueue(ids, 'more');
+      exit;
+    end if;
     perform pawl.cancel_unreachable(ids);
     perform pawl.recount_needs(ids);
   end loop;

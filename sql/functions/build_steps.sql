@@ -1,6 +1,6 @@
 -- does: builds the next steps of a task whose template is over the bound of one transaction; asks for the next piece, or
 --   lets the task begin when all are there.
--- called by: process_step_enqueues; fire_due for large tasks with a start time.
+-- called by: settle_asked_tasks.
 -- locks: nothing more: the task is locked.
 -- raises: nothing.
 create or replace function pawl.build_steps(one uuid) returns void language plpgsql as $$

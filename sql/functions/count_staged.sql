@@ -16,13 +16,11 @@ begin
     where slow is null or not u.task_id = any (slow)),
   counted as (
     update pawl.tasks t set open_count = t.open_count - u.done, active_count = t.active_count - u.done + u.active,
-      state = pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active, t.held_count, t.retrying_count,
-        t.waiting_count, t.failed_count),
-      revision = t.revision + (t.state <> pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active,
-        t.held_count, t.retrying_count, t.waiting_count, t.failed_count))::int,
-      state_since = case when t.state <> pawl.open_state(t.open_count - u.done, t.active_count - u.done + u.active,
-        t.held_count, t.retrying_count, t.waiting_count, t.failed_count) then at else t.state_since end
-    from tally u
+      state = u.next, revision = t.revision + (t.state <> u.next)::int,
+      state_since = case when t.state <> u.next then at else t.state_since end
+    from (select y.*, pawl.open_state(x.open_count - y.done, x.active_count - y.done + y.active, x.held_count,
+        x.retrying_count, x.waiting_count, x.failed_count) as next
+      from tally y cross join lateral (select z.* from pawl.tasks z where z.task_id = y.task_id offset 0) x) u
     where t.task_id = u.task_id and (t.open_count > u.done or t.failed_count = 0) and not pawl.is_final(t.state)
     returning t.task_id, t.open_count, u.active)
   select (select array_agg(u.task_id) from tally u where not exists (select from counted c where c.task_id = u.task_id)),

@@ -1,17 +1,17 @@
 -- does: puts messages of a version newer than 1 back for a minute, for an instance that knows them, and takes the read from
 --   their count: nobody worked them. Returns the others.
 -- called by: apply_step_results, process_step_enqueues, finalize_tasks.
--- locks: those messages, skip locked.
+-- locks: all these messages by id: one that somebody holds for a moment is not taken for an old one.
 -- raises: nothing.
 create or replace function pawl.put_back_newer(queue text, ids bigint[]) returns bigint[] language plpgsql as $$
 declare
   newer bigint[];
 begin
   execute format($q$
-    with back as (update pgmq.%I q set vt = clock_timestamp() + interval '1 minute', read_ct = greatest(q.read_ct - 1, 0)
-      where q.msg_id = any (array(
-      select l.msg_id from pgmq.%1$I l where l.msg_id = any ($1) and jsonb_typeof(l.message) = 'object'
-        and case jsonb_typeof(l.message->'v') when 'number' then (l.message->>'v')::numeric > 1 else false end for update skip locked))
+    with own as materialized (select l.msg_id, l.message from pgmq.%I l where l.msg_id = any ($1) order by l.msg_id for update),
+    back as (update pgmq.%1$I q set vt = clock_timestamp() + interval '1 minute', read_ct = greatest(q.read_ct - 1, 0)
+      where q.msg_id = any (array(select o.msg_id from own o where jsonb_typeof(o.message) = 'object'
+        and case jsonb_typeof(o.message->'v') when 'number' then (o.message->>'v')::numeric > 1 else false end))
     returning q.msg_id)
     select array_agg(b.msg_id) from back b $q$, 'q_' || queue) using ids into newer;
   return array(select i from unnest(ids) i where newer is null or not i = any (newer));

@@ -1,6 +1,6 @@
 -- does: notes attempts without a message, and ends as a crash those that an earlier pass has noted, that are unchanged, and
---   whose result cannot be on its way: no message at or below the noted id is left in the results queue, visible or not. Looks
---   through the queues whose turn it is (queues_in_turn), and ends at most 2,000 attempts; the rest is left to later passes.
+--   whose result cannot be on its way: no message of their task at or below the noted id is left in the results queue, visible
+--   or not. Looks through the queues whose turn it is (queues_in_turn), and ends at most 2,000 attempts; the rest is left to later passes.
 -- called by: reconcile.
 -- locks: tasks, skip locked, then their steps.
 -- raises: nothing of its own.
@@ -11,7 +11,8 @@ declare
   at timestamptz := pawl.now();
   this_pass bigint := pass;
   issued bigint := coalesce(pg_sequence_last_value(pg_get_serial_sequence('pgmq.q_orchestration_step_results', 'msg_id')::regclass), 0);
-  oldest bigint := (select min(q.msg_id) from pgmq.q_orchestration_step_results q);
+  flight uuid[] := pawl.results_on_their_way(tasks, (select max(n.results_msg_id) from pawl.reconciler_notes n
+    where n.task_id = any (tasks) and n.pass < this_pass));
   queues text[] := pawl.queues_in_turn(array(
     select distinct s.queue from pawl.steps s where s.task_id = any (tasks) and s.state in ('enqueued', 'in_progress')));
   due pawl.reconciler_notes[];
@@ -33,7 +34,7 @@ begin
     returning 1)
   select (select count(*) from fresh), array(select n from pawl.reconciler_notes n join lost l
     on l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision
-    where n.pass < this_pass and (oldest is null or oldest > n.results_msg_id) limit 2000)
+    where n.pass < this_pass and not n.task_id = any (flight) limit 2000)
   into noted, due;
   repaired := 0;
   if cardinality(due) = 0 then
@@ -50,10 +51,5 @@ begin
   if cardinality(results) = 0 then
     return;
   end if;
-  insert into pawl.repairs (kind, cause, task_id, step, index, attempt, at)
-  select 'lost_message', 'foreign', r.task_id, r.step, r.index, r.attempt, at from unnest(results) r;
-  delete from pawl.reconciler_notes n using unnest(results) r
-  where n.task_id = r.task_id and n.step = r.step and n.index = r.index;
-  perform pawl.settle_step_results(results);
-  repaired := cardinality(results);
+  repaired := pawl.repair_attempts(results, false);
 end $$;

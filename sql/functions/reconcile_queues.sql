@@ -26,13 +26,15 @@ begin
       where x.task_id is not null and m.vt <= clock_timestamp() and m.message->>'attempt' ~ '^\d{1,9}$'
         and coalesce(m.message->>'index', '0') ~ '^\d{1,9}$'
         and case when s.task_id is null then m.enqueued_at < clock_timestamp() - $1
-          else m.read_ct >= coalesce((m.headers->>'max_deliveries')::int, 10) end
+          else m.read_ct >= case when m.headers->>'max_deliveries' ~ '^\d{1,9}$' then (m.headers->>'max_deliveries')::int else 10 end end
         and not exists (select from pawl.entity_claims c where c.task_id = x.task_id and c.step = m.message->>'step')
       order by m.msg_id limit least(1000, 2000 - $2) for update of m skip locked $q$, 'q_' || name) using grace, ended + absorbed
     loop
       execute format('delete from pgmq.%I m where m.msg_id = $1', 'q_' || name) using one.msg_id;
-      if one.current then
-        select * into s from pawl.steps x where x.task_id = one.task_id and x.step = one.step and x.index = one.index;
+      -- Looked at again: its attempt may have ended since, and a later one is in good health.
+      select * into s from pawl.steps x where x.task_id = one.task_id and x.step = one.step and x.index = one.index
+        and x.attempt = one.attempt and x.state in ('enqueued', 'in_progress');
+      if found and one.current then
         perform pawl.send_crash_result(s, format('delivered %s times without a result', one.read_ct));
         ended := ended + 1;
       else

@@ -32,7 +32,7 @@ begin
   for batch in
     select d.queue, array_agg(d.dead_letter_id order by d.dead_letter_id) as ids from pawl.dead_letters d
     where d.dead_letter_id = any (ids) and not d.dead_letter_id = any (coalesce(stale, '{}'))
-      and exists (select from pgmq.meta m where m.queue_name = d.queue) group by d.queue order by d.queue
+      and pawl.queue_table(d.queue) is not null group by d.queue order by d.queue
   loop
     execute format($q$
       insert into pgmq.%I (vt, message, headers)

@@ -15,7 +15,7 @@ declare
 begin
   for one in
     select n.*, (
-      select coalesce(sum(pg_relation_size(pawl.queue_table(q.queue))), 0)::bigint
+      select coalesce(sum(pg_table_size(pawl.queue_table(q.queue))), 0)::bigint
       from (select distinct s.queue from pawl.steps s where s.task_id = n.task_id and s.state in ('enqueued', 'in_progress')) q) as size
     from (
       select t.task_id, t.state, t.state_since, l.threshold

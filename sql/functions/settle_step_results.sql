@@ -1,7 +1,7 @@
 -- does: applies results to the steps of locked tasks: CAS, count down, enqueue what became ready, count, complete.
 --   Complete results of plain templates take the short way through the counters; everything else ends in settle_tasks.
 --   Returns the messages whose results ended their attempts; the others were absorbed, or are dead letters.
--- called by: hand_in_step_results, apply_step_results, fire_tasks, reconcile_attempts, which hold the tasks' locks.
+-- called by: hand_in_step_results, apply_step_results, fire_tasks, repair_attempts, which hold the tasks' locks.
 -- locks: steps of the locked tasks. A claim may hold one until its own commit, but a claim waits for nobody.
 -- raises: nothing of its own.
 create or replace function pawl.settle_step_results(results pawl.step_result[]) returns bigint[]

@@ -1,7 +1,7 @@
 -- does: brings locked, open tasks to rest whatever happened to their steps: applies the failure policy, cancels what can
 --   never run, starts what is ready, recounts, evaluates, finishes. Repeating it changes nothing. Everything that is not
 --   the short way of settle_step_results ends here: failures, clock, operators, reconciler, gates, keys.
--- called by: settle_step_results, create_tasks, process_step_enqueues, fire_due, reconcile_*, every operator function.
+-- called by: settle_step_results, create_tasks, settle_asked_tasks, fire_tasks, repair_tasks, every operator function.
 -- locks: steps of the locked tasks.
 -- raises: nothing of its own.
 create or replace function pawl.settle_tasks(ids uuid[]) returns void
