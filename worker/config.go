@@ -39,6 +39,8 @@ type Config struct {
 	// RefuseUnknownFields makes fields of an input that the handler's type does not have an error. By default they are
 	// left to other steps: a task's input is one for all of them, and the template's input_schema guards it.
 	RefuseUnknownFields bool
+	// Middleware wraps every handler, the first of it outermost. None: no cost.
+	Middleware []Middleware
 	// Log takes what happens, never an input, a result or an error's text. Nil: slog.Default().
 	Log *slog.Logger
 	// Metrics takes the worker's metrics (pawl_worker_…). Nil: none.
@@ -68,6 +70,10 @@ func (c *Config) normalize() error {
 			return fmt.Errorf("%s is negative: %s; set a time, or zero for the default", name, value)
 		}
 	}
+	if slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }) {
+		return errors.New("one of Middleware is nil")
+	}
+	c.Middleware = slices.Clone(c.Middleware)
 	c.Queues = slices.Clone(c.Queues) // the defaults are not the caller's
 	seen := map[string]bool{}
 	for i := range c.Queues {

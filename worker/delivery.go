@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/worker/internal/trial"
 )
 
 // delivery is a step that this worker has claimed, as pawl.claim_steps gives it. Fields that this worker does not know
@@ -33,6 +34,7 @@ type delivery struct {
 
 	lane      *lane
 	handle    handler
+	trial     *trial.Outcome          // of a test without a database, else nil
 	ctx       context.Context         // the handler's; the delivery is one call of it
 	cancel    context.CancelCauseFunc // ends it
 	claimedAt time.Time
@@ -46,6 +48,13 @@ type delivery struct {
 }
 
 func (d *delivery) lease() time.Duration { return time.Duration(d.LeaseMS) * time.Millisecond }
+
+func (d *delivery) call() Call {
+	return Call{
+		TaskID: d.TaskID, Name: d.Step, Index: d.Index, Attempt: d.Attempt, Delivery: d.Delivery, Handler: d.Handler,
+		Queue: d.lane.queue, Token: d.Token, CorrelationID: d.CorrelationID, Headers: d.Headers, delivery: d,
+	}
+}
 
 // enterTx notes that a transaction of the handler decides about the message.
 func (d *delivery) enterTx() {

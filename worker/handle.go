@@ -21,15 +21,18 @@ func Handle[In, Out any](w *Worker, name string, handle func(ctx context.Context
 	if handle == nil {
 		panic(fmt.Sprintf("worker: registering handler %q: the function is nil", name))
 	}
-	w.register(name, func(ctx context.Context, d *delivery) (json.RawMessage, error) {
-		step := Step[In]{
-			TaskID: d.TaskID, Name: d.Step, Index: d.Index, Attempt: d.Attempt, Delivery: d.Delivery, Handler: d.Handler,
-			Queue: d.lane.queue, Token: d.Token, CorrelationID: d.CorrelationID, delivery: d,
+	whole := w.wrap(func(ctx context.Context, call Call) (any, error) {
+		if call.delivery == nil {
+			return nil, errNoDelivery // a middleware's own
 		}
-		if err := decode(d.Input, &step.Input, w.config.RefuseUnknownFields); err != nil {
+		step := Step[In]{Call: call}
+		if err := decode(call.delivery.Input, &step.Input, w.config.RefuseUnknownFields); err != nil {
 			return nil, Permanent(Error{Type: typeInvalidInput, Err: fmt.Errorf("reading input: %w", err)})
 		}
-		out, err := handle(ctx, step)
+		return handle(ctx, step)
+	})
+	w.register(name, func(ctx context.Context, d *delivery) (json.RawMessage, error) {
+		out, err := whole(ctx, d.call())
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,18 @@ func (l *lane) work(d *delivery) {
 
 // run runs one handler and returns the delivery that takes its slot, if one waits.
 func (l *lane) run(d *delivery) (next *delivery) {
-	began, ctx := time.Now(), d.ctx
+	l.attempt(d, func(o *outcome, exits bool) {
+		next = l.end(o)
+		if exits && next != nil {
+			go l.work(next)
+		}
+	})
+	return next
+}
+
+// attempt runs one handler and tells how it ended, and whether it ends the goroutine with that.
+func (l *lane) attempt(d *delivery, then func(o *outcome, exits bool)) {
+	began, ctx := time.Now(), context.WithValue(d.ctx, deliveryKey{}, d)
 	if limit := d.timeout(); limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrTimeout)
@@ -57,16 +68,12 @@ func (l *lane) run(d *delivery) (next *delivery) {
 		span.End()
 		d.cancel(nil)
 		l.w.metrics.ran(d, time.Since(began))
-		next = l.end(o)
-		if exits && next != nil {
-			go l.work(next)
-		}
+		then(o, exits)
 	}()
 	if err = context.Cause(ctx); err == nil { // else it was cancelled or lost while it waited for its slot
 		result, err = d.handle(ctx, d)
 	}
 	returned = true
-	return next // the deferred function sets it
 }
 
 func (l *lane) logFailure(d *delivery, o *outcome) {
