@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/migrate"
 )
 
-const hintNoDatabase = `is the server running? For a private one: pawl dev
+const hintNoDatabase = `For a private one: pawl dev
 Else name yours: export PAWL_DATABASE_URL=postgres://user@host/database`
 
 const connectTimeout = 10 * time.Second
@@ -66,7 +66,12 @@ func (a *app) connect(ctx context.Context) (*pgxpool.Pool, error) {
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("connecting to the database: %w", err)
+		err = fmt.Errorf("connecting to the database: %w", err)
+		if named := a.databaseURL != "" || os.Getenv("PAWL_DATABASE_URL") != ""; !named && !answers(url) {
+			err = &failure{code: ExitUnavailable, err: errors.New(oneByOne(err.Error())),
+				hint: "That is the address of a pawl dev that was killed. Start one anew: pawl dev\nElse name your database: export PAWL_DATABASE_URL=postgres://user@host/database"}
+		}
+		return nil, err
 	}
 	return pool, nil
 }
@@ -102,5 +107,5 @@ func (a *app) with(ctx context.Context, work func(*database) error) error {
 		return err
 	}
 	defer c.Close()
-	return work(&database{pool, c})
+	return grantHint(work(&database{pool, c}), "pawl_operator")
 }

@@ -179,9 +179,40 @@ func (f *deadFilter) which(ids []string) (client.DeadLetters, error) {
 	return which, nil
 }
 
+// checkOpen refuses ids that are no open dead letter's.
+func checkOpen(ctx context.Context, db *database, ids any) error {
+	rows, err := db.Query(ctx, `select i, d.status from unnest($1::bigint[]) with ordinality w(i, place)
+		left join pawl.dead_letters d on d.dead_letter_id = i where d.status is distinct from 'open' order by place`, ids)
+	if err != nil {
+		return fmt.Errorf("looking for the dead letters: %w", err)
+	}
+	var id int64
+	var status *string
+	_, err = pgx.ForEachRow(rows, []any{&id, &status}, func() error {
+		if status == nil {
+			return notFoundf("pawl dead list shows the open ones", "there is no dead letter %d", id)
+		}
+		return &failure{code: ExitRefused, err: fmt.Errorf("dead letter %d is %s already", id, *status), hint: "pawl dead list shows the open ones"}
+	})
+	return err
+}
+
 // changeDead gives a command that moves dead letters, and prints how many it moved.
-func (a *app) changeDead(ctx context.Context, done string, command func(*client.Client, client.By) (client.Outcome, error)) error {
-	outcome, err := a.operate(ctx, command)
+func (a *app) changeDead(ctx context.Context, done string, which client.DeadLetters, command func(*client.Client, client.By) (client.Outcome, error)) error {
+	by, err := a.who()
+	if err != nil {
+		return err
+	}
+	var outcome client.Outcome
+	err = a.with(ctx, func(db *database) (err error) {
+		if ids, ok := which.Filter["ids"]; ok {
+			if err := checkOpen(ctx, db, ids); err != nil {
+				return err
+			}
+		}
+		outcome, err = command(db.client, by)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -220,7 +251,7 @@ func (a *app) deadRedrive() *cobra.Command {
 				return err
 			}
 			which.Spread = spread
-			return a.changeDead(ctx, "redriven", func(c *client.Client, by client.By) (client.Outcome, error) {
+			return a.changeDead(ctx, "redriven", which, func(c *client.Client, by client.By) (client.Outcome, error) {
 				return c.RedriveDeadLetters(ctx, which, by)
 			})
 		}),
@@ -241,7 +272,7 @@ func (a *app) deadDrop() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.changeDead(ctx, "dropped", func(c *client.Client, by client.By) (client.Outcome, error) {
+			return a.changeDead(ctx, "dropped", which, func(c *client.Client, by client.By) (client.Outcome, error) {
 				return c.DropDeadLetters(ctx, which, by)
 			})
 		}),

@@ -45,7 +45,7 @@ func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, limi
 		return decision{}, &failure{code: ExitTimeout, err: fmt.Errorf("no orchestrator has taken request %s within the time that --timeout gives; it stays sent", d.RequestID),
 			hint: "pawl task explain " + d.RequestID.String() + " says what it waits for"}
 	}
-	return decision{}, refusal(err)
+	return decision{}, grantHint(refusal(err), "pawl_producer")
 }
 
 // refusal gives the error of a request that was refused its exit code, and its parts in the words that the engine uses

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/internal/migrate"
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // Exit codes of pawl.
@@ -77,9 +79,9 @@ func classify(err error) *failure {
 	case errors.Is(err, context.Canceled):
 		return &failure{code: ExitFailed, err: err, hint: "Interrupted."}
 	case errors.As(err, &unreachable):
-		return &failure{code: ExitUnavailable, err: errors.New(oneByOne(err.Error())), hint: hintNoDatabase}
+		return &failure{code: ExitUnavailable, err: errors.New(oneByOne(err.Error())), hint: connectHint(err, unreachable.Config.Database)}
 	case errors.Is(err, migrate.ErrDatabaseOlder):
-		return &failure{code: ExitUnavailable, err: err, hint: "run: pawl migrate"}
+		return &failure{code: ExitUnavailable, err: err} // it says what to run
 	case errors.Is(err, migrate.ErrDatabaseNewer):
 		return &failure{code: ExitUnavailable, err: err}
 	case errors.As(err, &refused):
@@ -92,6 +94,34 @@ func classify(err error) *failure {
 		return &failure{code: ExitNotFound, err: err}
 	}
 	return &failure{code: ExitFailed, err: err}
+}
+
+// connectHint is what to do when there is no connection, by what the server answered, if there is one.
+func connectHint(err error, database string) string {
+	var dialing *net.OpError
+	var name *net.DNSError
+	switch code := sqlstate.Of(err); {
+	case code == "28P01":
+		return "The password is wrong, or missing: it stands in the URL, in PGPASSWORD or in ~/.pgpass."
+	case code == "28000":
+		return "The server lets this user not in from here, or not so: pg_hba.conf says whom."
+	case code == "3D000":
+		return fmt.Sprintf("Make it, then Pawl in it: createdb %s; pawl migrate", database)
+	case code != "":
+		return ""
+	case errors.As(err, &name), errors.As(err, &dialing), errors.Is(err, context.DeadlineExceeded):
+		return "is the server running? " + hintNoDatabase
+	}
+	return "There is a server, and it speaks otherwise; of TLS the URL's sslmode decides: disable, prefer, require, verify-full."
+}
+
+// grantHint gives a refusal for want of a right the role of Pawl's that has it.
+func grantHint(err error, role string) error {
+	var known *failure
+	if errors.As(err, &known) || sqlstate.Of(err) != sqlstate.InsufficientPrivilege {
+		return err
+	}
+	return &failure{code: ExitFailed, err: err, hint: "Grant " + role + " to this role: grant " + role + " to …; select pawl.install_roles() makes it."}
 }
 
 // within does work for so long at most, which --timeout gives; 0 is for ever. Time that is over for other reasons, as that

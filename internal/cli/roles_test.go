@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/internal/pgtest"
 )
 
 // as is the same database for a role of the test's own with these memberships.
@@ -52,6 +54,19 @@ func TestTheOperatorsRoleIsEnoughForEveryCommand(t *testing.T) {
 		require.Equal(t, ExitOK, o.code, "pawl %v: %s%s", command, o.out, o.err)
 	}
 	operator.apply(strings.ReplaceAll(diamond, "name: diamond", "name: diamond_too"))
+	refused := operator.run("enqueue", "test.echo", "--namespace", "test")
+	require.Equal(t, ExitFailed, refused.code)
+	require.Contains(t, refused.err, "Grant pawl_producer to this role")
+	nobody := s.as("pawl_producer")
+	require.Contains(t, nobody.run("task", "list").err, "grant pawl_operator to this role")
 	producer := s.as("pawl_producer", "pawl_operator")
 	producer.ok("submit", "test/diamond", "--input", `{"n": 2}`, "--wait")
+}
+
+func TestMigratingWithoutTheRightsSaysWhichAreMissing(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t, url: pgtest.EmptyURL(t)}
+	o := s.as("pg_monitor").run("migrate")
+	require.Equal(t, ExitFailed, o.code)
+	require.Contains(t, o.err, "grant create on database")
 }

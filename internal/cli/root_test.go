@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestMigrateBringsAnEmptyDatabaseAndIsIdempotent(t *testing.T) {
 	s := &shell{t: t, url: pgtest.EmptyURL(t)}
 	before := s.run("task", "list")
 	require.Equal(t, ExitUnavailable, before.code)
-	require.Contains(t, before.err, "run: pawl migrate")
+	require.Equal(t, 1, strings.Count(before.err, "pawl migrate"), before.err)
 	require.Equal(t, ExitUnavailable, s.run("migrate", "--check").code)
 	require.Contains(t, s.ok("migrate"), "applied 0001_schema.sql")
 	require.Contains(t, s.ok("migrate"), "nothing to do")
@@ -35,10 +36,31 @@ func TestNoDatabaseSaysHowToGetOne(t *testing.T) {
 	require.Equal(t, ExitUnavailable, o.code)
 	require.Contains(t, o.err, "pawl dev")
 	require.Contains(t, o.err, "PAWL_DATABASE_URL")
+	require.Contains(t, o.err, "is the server running?")
 	s.url = "postgres://user:secret@:x/"
 	o = s.run("task", "list")
 	require.Equal(t, ExitUsage, o.code)
 	require.NotContains(t, o.err, "secret")
+}
+
+func TestAServerThatRefusesTheConnectionIsTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		change func(*url.URL)
+		says   string
+	}{
+		{func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "wrong") }, "The password is wrong"},
+		{func(u *url.URL) { u.Path = "/nodb" }, "createdb nodb"},
+		{func(u *url.URL) { u.RawQuery = "sslmode=require" }, "sslmode"},
+	} {
+		location, err := url.Parse(pgtest.URL(t))
+		require.NoError(t, err)
+		c.change(location)
+		o := (&shell{t: t, url: location.String()}).run("task", "list")
+		require.Equal(t, ExitUnavailable, o.code, o.err)
+		require.Contains(t, o.err, c.says)
+		require.NotContains(t, o.err, "is the server running?")
+	}
 }
 
 // silent is the address of a server that takes connections and says nothing.
@@ -172,6 +194,12 @@ func TestTheAddressOfAnEarlierDevComesBack(t *testing.T) { // alone: it sets the
 	require.NoError(t, err)
 	forgetFirst()
 	require.NoError(t, server.Close())
+	path, err := devFile()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte(second+"\n"), 0o600))
+	var out, errs bytes.Buffer
+	require.Equal(t, ExitUnavailable, Run(t.Context(), []string{"task", "list"}, Streams{Out: &out, Err: &errs}))
+	require.Contains(t, errs.String(), "a pawl dev that was killed")
 	forgetAgain()
 	_, err = a.url()
 	require.ErrorContains(t, err, "no database is named")

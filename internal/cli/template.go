@@ -170,7 +170,7 @@ type ref struct{ namespace, name, version string }
 func parseRef(s string) (ref, error) {
 	parsed, err := messaging.ParseTemplateRef(s)
 	if err != nil {
-		return ref{}, usagef("%w", err)
+		return ref{}, usagef("template %q: %w", s, err)
 	}
 	return ref{parsed.Namespace, parsed.Name, parsed.Version}, nil
 }

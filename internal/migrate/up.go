@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // lockKey of the advisory lock that every piece's transaction holds ("pawl" in ASCII).
@@ -19,6 +21,10 @@ const minServer = 150000
 func Up(ctx context.Context, conn *pgx.Conn, config Config) (Report, error) {
 	u := &up{conn: conn, config: config.withDefaults()}
 	if err := u.run(ctx); err != nil {
+		if sqlstate.Of(err) == sqlstate.InsufficientPrivilege {
+			err = fmt.Errorf("%w; migrating needs the right to create in the database, and who owns Pawl's schemas: "+
+				"grant create on database %s to this role, or migrate as its owner", err, conn.Config().Database)
+		}
 		return u.report, fmt.Errorf("migrating the database %s: %w", conn.Config().Database, err)
 	}
 	return u.report, nil

@@ -47,7 +47,7 @@ func read(ctx context.Context, db Queryer) (versions, error) {
 		Scan(&v.schema, &v.functions, &v.oldestBinary)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
-		return v, fmt.Errorf("reading the schema's version: %w; grant this role usage on schema pawl", err)
+		return v, fmt.Errorf("reading the schema's version: %w; grant pawl_operator to this role, or pawl_orchestrator for an orchestrator", err)
 	}
 	if err != nil {
 		return v, fmt.Errorf("reading the schema's version: %w", err)
