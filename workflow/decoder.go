@@ -94,10 +94,17 @@ func (d *decoder) entries(n *yaml.Node, what string) []entry {
 	return all
 }
 
+// notYet are fields that are meant to come, and that nobody should take for misspelt ones.
+var notYet = map[string]string{"when": "conditions", "for_each": "steps for each element of a list", "cron": "schedules", "schedule": "schedules"}
+
 // fields lists a mapping whose keys are known beforehand. Unknown ones are noted.
 func (d *decoder) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
 	m := make(map[string]*yaml.Node, len(n.Content)/2)
 	for _, e := range d.entries(n, what) {
+		if later := notYet[e.key]; later != "" {
+			d.fail(e.at, "%s has no field %s: %s are not built yet", what, quote(e.key), later)
+			continue
+		}
 		if !slices.Contains(known, e.key) {
 			d.fail(e.at, "%s has no field %s%s", what, quote(e.key), d.suggest(e.key, known))
 			continue

@@ -37,6 +37,13 @@ func TestDefaultsAreThoseOfTheTags(t *testing.T) {
 	require.Empty(t, w.Queues)
 }
 
+func TestMisspeltVariablesAreNamed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{"PAWL_LISTN": "PAWL_LISTEN", "PAWL_QUEUE": "PAWL_QUEUES"}, config.Misspelt([]string{
+		"PATH=/bin", "PAWL_LISTN=off", "PAWL_LISTEN=off", "PAWL_QUEUE=a", "PAWL_DATABASE_URL=x", "PAWL_CONFIG=x", "PAWL_WORKER_TOKEN=x",
+		"PAWL_CACHE_DIR=x", "PAWL_PORT=tcp://10.0.0.1:80", "PAWL_SERVICE_HOST=10.0.0.1", "PAWL_SEED=1", "LISTN=x", "PAWL_"}))
+}
+
 func TestFlagsBeatVariablesBeatTheFile(t *testing.T) {
 	t.Parallel()
 	path := write(t, "database_url = 'file'\nlog_level = 'debug'\n[orchestrator]\nbatch = 5\ngrace = '1m30s'\nlisten = 'file'\n"+

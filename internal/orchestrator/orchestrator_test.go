@@ -76,6 +76,14 @@ func TestItServesHealthReadinessMetricsAndWorkers(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
+func TestWithoutATokenTheWorkerAPISaysThatItIsOff(t *testing.T) {
+	t.Parallel()
+	o := start(t, orchestrator.Config{DatabaseURL: pgtest.URL(t), Listen: "127.0.0.1:0"})
+	status, body := get(t, "http://"+o.Addr()+"/v1/worker/claim")
+	require.Equal(t, http.StatusForbidden, status)
+	require.Contains(t, body, `"Disabled"`)
+}
+
 func TestStopIsFinalAndMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/workerapi"
 )
 
-// server answers /healthz, /readyz, /metrics and, with a token, /v1/worker/.
+// server answers /healthz, /readyz, /metrics and /v1/worker/.
 type server struct {
 	http *http.Server
 	addr string
@@ -34,11 +34,9 @@ func (o *Orchestrator) serve(ctx context.Context) (*server, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok", "") })
 	mux.HandleFunc("GET /readyz", o.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.config.Registry, promhttp.HandlerOpts{}))
-	if o.pools.calls != nil {
-		mux.Handle("/v1/worker/", workerapi.Handler(workerapi.Config{
-			Pool: o.pools.calls, Token: o.config.WorkerToken, Log: o.config.Logger,
-		}))
-	}
+	mux.Handle("/v1/worker/", workerapi.Handler(workerapi.Config{ // without a token it says that it is off
+		Pool: o.pools.calls, Token: o.config.WorkerToken, Log: o.config.Logger,
+	}))
 	s := &server{
 		addr: listener.Addr().String(),
 		done: make(chan struct{}),

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pawl-dev/pawl/internal/config"
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/internal/telemetry"
 )
 
@@ -51,7 +52,7 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	case errors.Is(err, pflag.ErrHelp):
 		return p.print(p.Usage + flags.FlagUsages())
 	case err != nil:
-		return p.complain(Misuse(err))
+		return p.complain(Misuse(fmt.Errorf("%w%s; see --help", err, meant(flags, err))))
 	case *version:
 		return p.print(p.versions())
 	}
@@ -65,10 +66,29 @@ func (p Program) Run(ctx context.Context, args []string) int {
 	if err != nil {
 		return p.complain(Misuse(err))
 	}
-	if err := p.Work(ctx, telemetry.NewLogger(os.Stderr, level)); err != nil {
+	log := telemetry.NewLogger(os.Stderr, level)
+	for name, meant := range config.Misspelt(os.Environ()) {
+		log.Warn("a variable that is no setting means nothing", "variable", name, "meant", meant)
+	}
+	if err := p.Work(ctx, log); err != nil {
 		return p.complain(err)
 	}
 	return 0
+}
+
+// meant is a hint at the flag that was misspelt, or "".
+func meant(flags *pflag.FlagSet, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	var all []string
+	flags.VisitAll(func(f *pflag.Flag) { all = append(all, f.Name) })
+	name := nearest.Name(unknown.GetSpecifiedName(), all)
+	if name == "" {
+		return ""
+	}
+	return "; did you mean --" + name + "?"
 }
 
 // print answers what was asked for.

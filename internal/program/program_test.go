@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/config"
@@ -50,4 +51,9 @@ func TestAMistakeIsNoOutput(t *testing.T) {
 	p := Program{Name: "worker", Usage: "Usage\n", Settings: &settings, LogLevel: &settings.LogLevel, Out: &out}
 	require.Equal(t, 2, p.Run(t.Context(), []string{"--nonsense"}))
 	require.Empty(t, out.String())
+
+	flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
+	config.Bind(flags, &settings)
+	require.Equal(t, "; did you mean --listen?", meant(flags, flags.Parse([]string{"--listne", "off"})))
+	require.Empty(t, meant(flags, flags.Parse([]string{"--nonsense"})))
 }
