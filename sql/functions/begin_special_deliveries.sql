@@ -17,7 +17,7 @@ begin
       and x.index = coalesce((d.message->>'index')::int, 0);
     if not found and d.message->>'task_id' is null then
       raise exception 'not a step message' using errcode = 'PW015';
-    elsif not found or s.attempt <> (d.message->>'attempt')::int or s.state not in ('enqueued', 'in_progress') then
+    elsif not found or s.attempt is distinct from (d.message->>'attempt')::int or s.state not in ('enqueued', 'in_progress') then
       execute format('select from pawl_queues.%I(array[$1], array[$2])', 'delete_' || queue) using d.msg_id, d.read_ct;
       insert into pawl.absorbed (queue, msg_id, task_id, step, index, attempt, reason)
       values (queue, d.msg_id, (d.message->>'task_id')::uuid, d.message->>'step', coalesce((d.message->>'index')::int, 0),

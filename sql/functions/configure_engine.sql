@@ -23,8 +23,10 @@ begin
       execute format('update pawl.engine_settings set %I = coalesce($1, %L::boolean)', field.name, field.name <> 'staged')
         using value::boolean;
     elsif field.name = 'max_steps_per_transaction' then
-      update pawl.engine_settings set max_steps_per_transaction =
-        least(coalesce(pawl.positive_setting(field.name, field.given), 2000), 10000);
+      if pawl.positive_setting(field.name, field.given) > 10000 then
+        perform pawl.refuse_setting(field.name, 'a whole number from 1 to 10000');
+      end if;
+      update pawl.engine_settings set max_steps_per_transaction = coalesce(value::int, 2000);
     elsif field.name in ('dead_letter_retention', 'absorbed_retention', 'audit_retention', 'operation_retention') then
       execute format('update pawl.engine_settings set %I = coalesce($1, $2)', field.name) using pawl.parse_duration(value),
         case field.name when 'dead_letter_retention' then interval '30 days' when 'absorbed_retention' then interval '7 days'

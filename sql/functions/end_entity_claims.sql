@@ -3,10 +3,11 @@
 --   still be acting (timeout, crash) only marks the claim as revoked, for its report or its janitor. So does a timeout
 --   after the report: the result that waits in its queue moves the row. Returns the tasks it
 --   touched: none.
--- called by: close_attempts.
+-- called by: close_attempts. With roles installed it runs with the rights of the owner, as reports do.
 -- locks: the claims, then the users' rows (nowait).
 -- raises: 55P03 when somebody still holds the row: the result comes back.
-create or replace function pawl.end_entity_claims(results pawl.step_result[]) returns uuid[] language plpgsql as $$
+create or replace function pawl.end_entity_claims(results pawl.step_result[]) returns uuid[]
+language plpgsql set jit = off as $$
 declare
   c pawl.entity_claims;
   r record;

@@ -21,7 +21,8 @@ begin
   end loop;
   revoke execute on all functions in schema pawl, pawl_queues from public;
   grant usage on schema pgmq to pawl_producer, pawl_orchestrator;
-  grant insert, select (msg_id) on pgmq.q_orchestration_task_requests to pawl_producer;
+  revoke insert on pgmq.q_orchestration_task_requests from pawl_producer; -- given once: with it one may choose a message's id
+  grant insert (vt, message, headers), select (msg_id) on pgmq.q_orchestration_task_requests to pawl_producer;
   grant usage on schema pawl to pawl_producer, pawl_worker, pawl_operator, pawl_orchestrator;
   for f in select * from pawl.role_functions() loop
     execute format('alter function %s security definer', f.signature);
@@ -34,15 +35,15 @@ begin
     execute format('grant execute on function %s to pawl_operator', f.signature);
   end loop;
   grant usage on schema pgmq to pawl_operator;
-  grant select on all tables in schema pawl, pgmq to pawl_operator;
-  grant select on all sequences in schema pgmq to pawl_operator;
+  grant select on all tables in schema pawl to pawl_operator;
+  perform pawl.grant_pgmq();
   alter default privileges in schema pgmq grant select on sequences to pawl_operator;
   alter default privileges in schema pawl grant select on tables to pawl_operator;
   alter default privileges in schema pgmq grant select on tables to pawl_operator;
 
   grant usage on schema pawl_queues to pawl_orchestrator;
-  grant select, insert, update, delete on all tables in schema pawl, pgmq to pawl_orchestrator;
-  grant usage, select, update on all sequences in schema pawl, pawl_queues, pgmq to pawl_orchestrator;
+  grant select, insert, update, delete on all tables in schema pawl to pawl_orchestrator;
+  grant usage, select, update on all sequences in schema pawl, pawl_queues to pawl_orchestrator;
   grant execute on all functions in schema pawl, pawl_queues to pawl_orchestrator;
   revoke execute on function pawl.install_roles(), pawl.refresh_roles() from pawl_orchestrator;
   alter default privileges in schema pgmq grant select, insert, update, delete on tables to pawl_orchestrator;

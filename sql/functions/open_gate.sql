@@ -1,5 +1,6 @@
 -- does: how many held steps a queue may release now: by pause, concurrency and rate. Cleans slots of attempts that have
---   ended. next_ms says when to look again, null when only a command can change the answer. A queue whose table is gone
+--   ended. A message that was put off, because somebody else's claim is in its way, does not count as unclaimed until it is
+--   due. next_ms says when to look again, null when only a command can change the answer. A queue whose table is gone
 --   releases nothing: it would fail for all queues.
 -- called by: release_held, under the queue row's lock. Its caller subtracts what it released.
 -- locks: nothing more.
@@ -31,7 +32,7 @@ begin
     next_ms := case when free < quantity then 1000 end; -- the end of an attempt asks for a look sooner
   end if;
   if q.rate_limit is not null then
-    execute format('select count(*) from (select from pgmq.%I m where m.read_ct = 0 limit $1) u', 'q_' || q.queue)
+    execute format('select count(*) from (select from pgmq.%I m where m.read_ct = 0 and m.vt <= clock_timestamp() limit $1) u', 'q_' || q.queue)
       into unclaimed using pawl.gate_burst(q) + q.unclaimed_count + 1;
     level := pawl.gate_level(q, at, unclaimed);
     update pawl.queues x set tokens = level, tokens_at = at, unclaimed_count = least(unclaimed, q.unclaimed_count)

@@ -15,9 +15,6 @@ begin
     pawl.as_uuid(one.message->>'task_id'), left(one.message->>'step', 100));
   if pawl.as_uuid(one.message->>'task_id') is not null and jsonb_typeof(one.message->'step') = 'string'
     and (one.message->>'attempt') ~ '^[0-9]{1,9}$' then
-    insert into pgmq.q_orchestration_step_results (vt, message)
-    values (clock_timestamp(), jsonb_build_object('v', 1, 'task_id', one.message->'task_id', 'step', one.message->'step',
-      'attempt', one.message->'attempt', 'status', 'failed', 'error',
-      jsonb_build_object('type', 'dead_letter', 'message', problem, 'retryable', true)));
+    perform pawl.send_failure(one.message, 'dead_letter', problem, true);
   end if;
 end $$;

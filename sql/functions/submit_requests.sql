@@ -17,7 +17,7 @@ begin
   begin
     fresh := pawl.plain_requests(bodies, request_headers);
     if fresh is not null then
-      perform set_config('pawl.processor', '', true);
+      perform set_config('pawl.processor', '', true), set_config('pawl.actor', '', true), set_config('pawl.reason', '', true);
       if cardinality(pawl.create_tasks(fresh)) < cardinality(fresh) then
         raise exception 'a task with this id exists';
       end if;
