@@ -17,7 +17,7 @@ begin
     raise exception 'bad queue name %', quote_nullable(left(queue, 80)) using errcode = 'PW010',
       hint = 'A queue name has 1 to 40 of a-z, 0-9 and _, begins with a letter, and not with orchestration_.';
   end if;
-  if whole and not engine then
+  if whole then
     return false;
   end if;
   perform pg_advisory_xact_lock(hashtext('pawl.install_queue'), hashtext(queue));
@@ -35,8 +35,7 @@ begin
   execute format('alter table pgmq.%I set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, '
     'autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0)', 'q_' || queue);
   execute format('create sequence if not exists pawl_queues.%I minvalue 0 cache 1', 'announced_' || queue);
-  execute format('create or replace trigger pawl_announce after insert on pgmq.%I for each statement '
-    'execute function pawl.announce(%L)', 'q_' || queue, format('pawl_queues.%I', 'announced_' || queue));
+  perform pawl.announce_inserts(queue);
   perform pawl.write_queue_functions(queue);
   insert into pawl.queues (queue, engine) values (queue, engine) on conflict do nothing;
   return not whole;

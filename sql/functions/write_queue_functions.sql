@@ -25,11 +25,16 @@ declare
   lease text := format(header, 'lease_ms', 'lease_ms');
   plans text := 'set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set enable_hashjoin = off '
     'set enable_mergejoin = off set enable_bitmapscan = off';
+  old regprocedure;
 begin
-  execute format('drop function if exists pawl_queues.%I(int, bigint, bigint), pawl_queues.%I(bigint[], int[])',
-    'read_' || queue, 'delete_' || queue);
+  -- A drop takes two locks until the end of the transaction, in which an upgrade writes the functions of all queues.
+  for old in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'pawl_queues'::regnamespace
+    and p.proname in ('read_' || queue, 'delete_' || queue) and (p.prorettype <> 'pawl.delivery[]'::regtype or p.proretset)
+  loop
+    execute format('drop function %s', old);
+  end loop;
   execute format($t$
-    create function pawl_queues.%1$I(quantity int, lease_ms bigint, max_bytes bigint) returns pawl.delivery[]
+    create or replace function pawl_queues.%1$I(quantity int, lease_ms bigint, max_bytes bigint) returns pawl.delivery[]
     language plpgsql %4$s as $$
     declare
       began timestamptz := clock_timestamp();
@@ -81,7 +86,7 @@ begin
       select clock_timestamp(), m, h from unnest(messages, message_headers) u(m, h);
     end $$ $t$, 'send_' || queue, 'q_' || queue);
   execute format($t$
-    create function pawl_queues.%1$I(ids bigint[], read_counts int[]) returns pawl.delivery[]
+    create or replace function pawl_queues.%1$I(ids bigint[], read_counts int[]) returns pawl.delivery[]
     language plpgsql %2$s as $$
     declare taken pawl.delivery[];
     begin

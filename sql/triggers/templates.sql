@@ -1,3 +1,3 @@
 -- Entity claims are checked when a template is registered; other templates pay nothing.
-create or replace trigger check_claims before insert on pawl.templates
-  for each row when (new.definition @? '$.steps[*].claim.*') execute function pawl.check_template_claims();
+select pawl.put_trigger('pawl.templates', 'create trigger check_claims before insert on pawl.templates
+  for each row when ((new.definition @? ''$."steps"[*]."claim".*''::jsonpath)) execute function pawl.check_template_claims()');
