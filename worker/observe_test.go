@@ -39,6 +39,7 @@ func TestNoPayloadIsInLogsMetricsOrSpans(t *testing.T) {
 	}
 	require.NoError(t, w.Stop(t.Context()))
 	require.NotContains(t, log.String(), secret)
+	require.Contains(t, log.String(), `level=WARN msg="running handler: it failed"`)
 	require.NotContains(t, fmt.Sprintf("%+v", spans.GetSpans()), secret)
 	metrics, err := registry.Gather()
 	require.NoError(t, err)

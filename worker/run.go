@@ -81,6 +81,6 @@ func (l *lane) logFailure(d *delivery, o *outcome) {
 		return
 	}
 	e := o.report.Error
-	l.log.Info("running handler: it failed", "handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "attempt", d.Attempt,
+	l.log.Warn("running handler: it failed", "handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "attempt", d.Attempt,
 		"delivery", d.Delivery, "status", o.report.Status, "type", e.Type, "retryable", e.Retryable)
 }
