@@ -147,8 +147,8 @@ func TestColumnsOfAnyTypeAreComparedByTheirOwnOperators(t *testing.T) {
 			case "partitions":
 				k.Exec("create table bills_0 partition of bills for values with (modulus 1, remainder 0)")
 			}
-			k.Exec("insert into bills (number, status) select $1::text::" + map[bool]string{true: "uuid", false: "numeric"}[len(number) > 2] + "::text::" +
-				get[string](k, "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'bills'::regclass and attname = 'number'") + ", 'sent'", number)
+			k.Exec("insert into bills (number, status) select $1::text::"+map[bool]string{true: "uuid", false: "numeric"}[len(number) > 2]+"::text::"+
+				get[string](k, "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 'bills'::regclass and attname = 'number'")+", 'sent'", number)
 			k.Exec("select pawl.register_entity('invoice', $1, 'ann', 'first use')", entity(object{"table": "bills"}))
 			k.Exec("select pawl.beat_janitor('billing')")
 			k.Template("billing/pay", object{}, step("pay", object{"claim": object{"admin": payClaim(nil)}}))
