@@ -25,6 +25,8 @@ func (a *app) taskList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks, the latest first",
+		Long: `Lists tasks in the order of their ids, from the last. The ids that Pawl and its clients make are in the order of time; one that
+a request of your own brings, as a random UUID, stands anywhere: find such tasks with --since, --key or --tag.`,
 		Example: `  pawl task list
   pawl task list --state error,timed_out --since 24h
   pawl task list --template shop/fulfil_order --key S-1001
@@ -39,6 +41,10 @@ func (a *app) taskList() *cobra.Command {
 				list, err := readTasks(ctx, db, where, args...)
 				if err != nil {
 					return err
+				}
+				if len(list) > f.limit {
+					list = list[:f.limit]
+					fmt.Fprintf(a.Err, "%d shown, there are more: --limit %d for twice as many\n", f.limit, 2*f.limit)
 				}
 				return a.printTasks(list)
 			})
@@ -100,7 +106,7 @@ func (f taskFilter) where() (string, []any, error) {
 	if len(conditions) > 0 {
 		where = "where " + strings.Join(conditions, " and ")
 	}
-	args = append(args, f.limit)
+	args = append(args, f.limit+1) // one more tells that there are more
 	return fmt.Sprintf("%s order by t.task_id desc limit $%d", where, len(args)), args, nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,10 @@ func TestTasksAreListedShownAndTold(t *testing.T) {
 	}
 	require.Len(t, decode[[]taskRow](s, "task", "list", "--state", "final", "--template", "test/diamond@1", "--since", "1h"), 2)
 	require.Empty(t, decode[[]taskRow](s, "task", "list", "--state", "open"))
-	require.Len(t, decode[[]taskRow](s, "task", "list", "--limit", "1"), 1)
+	require.Len(t, decode[[]taskRow](s, "task", "list", "--limit", "2"), 2)
+	clipped := s.run("task", "list", "--limit", "1", "--json")
+	require.Equal(t, "1 shown, there are more: --limit 2 for twice as many\n", clipped.err)
+	require.Equal(t, 1, strings.Count(clipped.out, `"task_id"`))
 	require.Equal(t, ExitUsage, s.run("task", "list", "--state", "done").code)
 	require.Regexp(t, `TASK +TEMPLATE +STATE +STEPS`, s.ok("task", "list"))
 

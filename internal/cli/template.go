@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,10 @@ func (a *app) templateApply() *cobra.Command {
 				return err
 			}
 			return a.with(ctx, func(db *database) error {
+				known, err := stepQueues(ctx, db)
+				if err != nil {
+					return err
+				}
 				applied, err := db.client.ApplyTemplates(ctx, templates...)
 				if err != nil {
 					return err
@@ -48,7 +53,7 @@ func (a *app) templateApply() *cobra.Command {
 					return a.printJSON(applied)
 				}
 				for _, t := range applied {
-					a.say("%s", describeApplied(t))
+					a.say("%s", describeApplied(t, known))
 				}
 				return nil
 			})
@@ -56,14 +61,30 @@ func (a *app) templateApply() *cobra.Command {
 	}
 }
 
-func describeApplied(t client.AppliedTemplate) string {
+// stepQueues are the names that a misspelt queue may have been meant for.
+func stepQueues(ctx context.Context, db *database) ([]string, error) {
+	rows, err := db.Query(ctx, "select queue from pawl.queues where not engine order by queue")
+	if err != nil {
+		return nil, fmt.Errorf("listing the queues: %w", err)
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// describeApplied tells what became of a template; known are the queues that were there before.
+func describeApplied(t client.AppliedTemplate, known []string) string {
+	made := slices.Clone(t.QueuesCreated)
+	for i, queue := range made {
+		if near := messaging.Nearest(queue, known); near != "" && near != queue {
+			made[i] = fmt.Sprintf("%s (near %s)", queue, near)
+		}
+	}
 	switch {
 	case !t.Created && len(t.QueuesCreated) > 0:
 		return fmt.Sprintf("%s is there already, with the same content; queues made anew: %s", t.Template, strings.Join(t.QueuesCreated, ", "))
 	case !t.Created:
 		return t.Template + " is there already, with the same content"
 	case len(t.QueuesCreated) > 0:
-		return fmt.Sprintf("%s applied; new queues: %s", t.Template, strings.Join(t.QueuesCreated, ", "))
+		return fmt.Sprintf("%s applied; new queues: %s", t.Template, strings.Join(made, ", "))
 	}
 	return t.Template + " applied"
 }

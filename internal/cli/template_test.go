@@ -15,7 +15,7 @@ func TestTemplatesAreAppliedOnceAndShown(t *testing.T) {
 	require.Contains(t, s.ok("template", "list"), "No templates yet")
 	o := s.feed(diamond, "template", "apply", "-")
 	require.Equal(t, ExitOK, o.code, o.err)
-	require.Contains(t, o.out, "test/diamond@1 applied; new queues: test_queue")
+	require.Contains(t, o.out, "test/diamond@1 applied; new queues: test_queue\n")
 	o = s.feed(diamond, "template", "apply", "-")
 	require.Contains(t, o.out, "is there already")
 	o = s.feed(strings.Replace(diamond, "max_attempts: 1", "max_attempts: 2", 1), "template", "apply", "-")
@@ -29,6 +29,9 @@ func TestTemplatesAreAppliedOnceAndShown(t *testing.T) {
 	require.Regexp(t, `last +test.echo +test_queue +1 +left, right`, s.ok("template", "show", "test/diamond"))
 	require.NotEmpty(t, decode[templateRow](s, "template", "show", "test/diamond@1").Definition)
 	require.Equal(t, ExitNotFound, s.run("template", "show", "test/none").code)
+	near := s.feed(strings.NewReplacer("name: diamond", "name: other", "handler: test.echo}", "handler: test.echo, queue: test_quee}").Replace(diamond),
+		"template", "apply", "-")
+	require.Contains(t, near.out, "test/other@1 applied; new queues: test_quee (near test_queue)")
 }
 
 func TestBadTemplatesChangeNothingAndNameTheirLines(t *testing.T) {

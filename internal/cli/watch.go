@@ -32,7 +32,7 @@ func (a *app) watchCommand() *cobra.Command {
 		Short: "Watch tasks and queues live: bars on a terminal, lines in a pipe",
 		Long: `Watches the latest tasks and all queues until Ctrl-C, or the tasks that are named until they have ended
 (exit code 4 if one of them did not complete, 3 if one was deleted before its end was seen). On a terminal the view redraws itself; in a pipe each change is a line,
-with --json an object in a line.`,
+with --json an object in a line. The latest are those with the last ids, as in pawl task list.`,
 		Example: `  pawl watch
   pawl watch 019a3f0c
   pawl watch --json | jq -r 'select(.status == "failed") | .task_id'`,
