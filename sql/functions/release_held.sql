@@ -1,8 +1,9 @@
 -- does: opens the gates: releases held steps of queues with a rate or concurrency limit as far as these allow, first
 --   attempts before retries, oldest first; and all held steps of queues that are no longer gated. At most quantity in all;
---   each look begins with another queue. Exact over any number of orchestrators, since one at a time counts a queue. A gate
---   that raises stays as it was, and what was tried counts as done. Returns {released, next_ms, raised}: next_ms is 0 when
---   there is more, null when only a command can change the answer; raised is {queue, sqlstate, message} of one gate.
+--   each look begins with another queue. Exact over any number of orchestrators, since one at a time counts a queue. When a gate
+--   raises, its steps are released one by one (release_alone), and what was tried counts as done. Returns {released, next_ms,
+--   raised}: next_ms is 0 when there is more, null when only a command can change the answer; raised is {queue, sqlstate,
+--   message} of one gate.
 -- called by: the step-enqueuer's clock; process_step_enqueues for {queue, reason} messages.
 -- locks: queue rows (skip locked), tasks (skip locked), then their steps: it never waits.
 -- raises: what says nothing about one queue: deadlocks, timeouts, a lack of resources.
@@ -52,6 +53,16 @@ begin
       end if;
       next_ms := least(next_ms, 1000);
       raised := jsonb_build_object('queue', name, 'sqlstate', sqlstate, 'message', sqlerrm);
+      begin
+        gate := pawl.release_alone(name, free);
+        begun := greatest(begun, gate.tried);
+        released := released + gate.released;
+        next_ms := case when gate.released > 0 then least(next_ms, 20) else next_ms end;
+      exception when others then
+        if pawl.concerns_all(sqlstate) then
+          raise;
+        end if;
+      end;
     end;
     free := free - begun;
   end loop;

@@ -181,6 +181,13 @@ func special() []Scenario {
 // Reconciler, retention, dead letters.
 func chores() []Scenario {
 	return []Scenario{
+		{"release held steps of which one raises", func(k *kit.Kit) Call {
+			k.Exec("alter table pgmq.q_gated_queue drop constraint if exists closed, add constraint closed check (not message->'input' ? 'closed')")
+			k.Exec("select pawl.configure_queue('gated_queue', '{\"max_concurrency\": 1}', 'ann', 'x')")
+			k.Submit("t/gated", object{"input": object{"closed": 1}})
+			k.Submit("t/gated")
+			return Call{SQL: "select pawl.release_held(100, 'clock')"}
+		}},
 		{"reconcile a lost message", func(k *kit.Kit) Call {
 			k.Submit("t/retry")
 			k.ClaimOne(kit.Queue)
