@@ -125,6 +125,9 @@ func TestARequestWithoutATaskIsExplained(t *testing.T) {
 	require.Equal(t, true, said["waits"])
 	k.Exec("select pawl.beat_processor(gen_random_uuid(), 'orchestrator', 'box', 7, '1')")
 	require.Equal(t, "it waits in orchestration_task_requests for an orchestrator", why(unknown)["why"])
+	id := k.Template("why/nothing", nil, step("a"))
+	k.Exec("update pawl.templates set parked_reason = 'no janitor' where template_id = $1", id)
+	require.Equal(t, "it waits for its template to be unparked: no janitor", why(unknown)["why"])
 	k.Exec(`select pawl.process_task_requests((select jsonb_agg(jsonb_build_object('msg_id', msg_id, 'invalid',
 		'{"error": "UnknownTemplate", "message": "there is none"}'::jsonb)) from pgmq.q_orchestration_task_requests))`)
 	require.Contains(t, why(unknown)["why"], "it is dead letter ")

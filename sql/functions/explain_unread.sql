@@ -5,16 +5,12 @@
 -- raises: nothing.
 create or replace function pawl.explain_unread(queue text, patience interval) returns text language plpgsql stable as $$
 declare
-  first timestamptz;
-  last timestamptz;
+  waited interval;
 begin
   if pawl.queue_table(queue) is null then
     return null;
   end if;
-  execute format('select min(q.vt), max(q.vt) from pgmq.%I q', 'q_' || queue) into first, last;
-  if (last <= clock_timestamp() and first <= clock_timestamp() - patience) is not true then
-    return null;
-  end if;
-  return format('no worker holds a message of it, and the first waits for %s: is one running?',
-    pawl.show_duration(date_trunc('second', clock_timestamp() - first)));
+  execute format('select clock_timestamp() - min(q.vt) from pgmq.%I q having max(q.vt) <= clock_timestamp()', 'q_' || queue) into waited;
+  return case when waited >= patience then format('no worker holds a message of it, and the first waits for %s: is one running?',
+    pawl.show_duration(date_trunc('second', waited))) end;
 end $$;
