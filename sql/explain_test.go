@@ -148,6 +148,14 @@ func TestARequestWithoutATaskIsExplained(t *testing.T) {
 	require.Nil(t, why(uuid.New()))
 }
 
+func TestAnUnknownQueueSaysWhatMakesOne(t *testing.T) {
+	k := newKit(t)
+	unknown := "select pawl.claim_steps('work_queue', 1, 'w')"
+	require.Equal(t, "Apply a template that names it, or send a first request: pawl enqueue HANDLER --queue QUEUE.", k.refused("PW010", unknown).Hint)
+	k.Template("why/one", nil, step("a", object{"queue": "shop_queue"}))
+	require.Equal(t, "Known queues: shop_queue", k.refused("PW010", unknown).Hint)
+}
+
 func TestReadinessOfSteps(t *testing.T) {
 	k := newKit(t)
 	k.Template("why/diamond", nil, step("a"), step("b: a"), step("c: a", object{"queue": "gated_queue"}), step("d: b c"))

@@ -48,7 +48,7 @@ over HTTP too.`,
 		RunE: run(func(ctx context.Context, _ []string) error { return a.dev(ctx, config) }),
 	}
 	flags := c.Flags()
-	flags.StringVar(&config.dir, "dir", "", "folder of the database, kept (default: a temporary one, removed)")
+	flags.StringVar(&config.dir, "dir", "", "folder of the database, kept: new, empty, or of an earlier pawl dev (default: a temporary one, removed)")
 	flags.IntVar(&config.port, "port", 0, "port of Postgres on loopback (default: a free one)")
 	flags.StringVar(&config.listen, "listen", "127.0.0.1:0", "address of health checks, metrics and, with PAWL_WORKER_TOKEN, the worker API (default: a free port)")
 	flags.BoolVar(&config.noWorker, "no-worker", false, "without the demo worker")
