@@ -47,7 +47,7 @@ func read(ctx context.Context, db Queryer) (versions, error) {
 		Scan(&v.schema, &v.functions, &v.oldestBinary)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
-		return v, fmt.Errorf("reading the schema's version: %w; grant pawl_operator to this role, or pawl_orchestrator for an orchestrator", err)
+		return v, fmt.Errorf("reading the schema's version: %w; grant pawl_operator to this role, pawl_orchestrator to that of an orchestrator, select on pawl.schema_versions to that of bin/worker", err)
 	}
 	if err != nil {
 		return v, fmt.Errorf("reading the schema's version: %w", err)
