@@ -12,6 +12,7 @@ declare
   known boolean := exists (select from pawl.queues q where q.queue = install_queue.queue);
   whole boolean := known and pawl.explain_queue(queue) is null;
   ids regclass;
+  announcer text;
 begin
   if queue is null or queue !~ '^[a-z][a-z0-9_]{0,39}$' or (not engine and queue like 'orchestration\_%') then
     raise exception 'bad queue name %', quote_nullable(left(queue, 80)) using errcode = 'PW010',
@@ -35,7 +36,10 @@ begin
   execute format('alter table pgmq.%I set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, '
     'autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0)', 'q_' || queue);
   execute format('create sequence if not exists pawl_queues.%I minvalue 0 cache 1', 'announced_' || queue);
-  perform pawl.announce_inserts(queue);
+  announcer := pawl.missing_announcer(queue);
+  if announcer is not null then
+    execute announcer;
+  end if;
   perform pawl.write_queue_functions(queue);
   insert into pawl.queues (queue, engine) values (queue, engine) on conflict do nothing;
   return not whole;

@@ -9,6 +9,7 @@ create or replace function pawl.install_roles() returns void language plpgsql as
 declare
   role text;
   f record;
+  place record;
 begin
   foreach role in array array['pawl_producer', 'pawl_worker', 'pawl_operator', 'pawl_orchestrator'] loop
     begin
@@ -36,7 +37,18 @@ begin
   end loop;
   grant usage on schema pgmq to pawl_operator;
   grant select on all tables in schema pawl to pawl_operator;
-  perform pawl.grant_pgmq();
+  -- The queues of steps, and those that replies go to. A queue of somebody else is left to its owner: it would stop every migration.
+  for place in select c.oid::regclass as name, c.relkind = 'S' as sequence from pg_class c
+    where c.relnamespace = 'pgmq'::regnamespace and c.relkind in ('r', 'p', 'v', 'S') and pg_has_role(c.relowner, 'usage')
+  loop
+    if place.sequence then
+      execute format('grant select on sequence %s to pawl_operator', place.name);
+      execute format('grant usage, select, update on sequence %s to pawl_orchestrator', place.name);
+    else
+      execute format('grant select on %s to pawl_operator', place.name);
+      execute format('grant select, insert, update, delete on %s to pawl_orchestrator', place.name);
+    end if;
+  end loop;
   alter default privileges in schema pgmq grant select on sequences to pawl_operator;
   alter default privileges in schema pawl grant select on tables to pawl_operator;
   alter default privileges in schema pgmq grant select on tables to pawl_operator;

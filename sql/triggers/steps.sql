@@ -1,5 +1,14 @@
 -- The guards of pawl.steps: legal transitions, revisions, audit.
-select pawl.put_trigger('pawl.steps', 'create trigger guard_update after update on pawl.steps
-  referencing old table as old_rows new table as new_rows for each statement execute function pawl.guard_steps()');
-select pawl.put_trigger('pawl.steps', 'create trigger guard_insert after insert on pawl.steps
-  referencing new table as new_rows for each statement execute function pawl.guard_new_steps()');
+do $$
+declare
+  missing text;
+begin
+  foreach missing in array array_remove(array[
+    pawl.missing_trigger('pawl.steps', 'create trigger guard_update after update on pawl.steps
+      referencing old table as old_rows new table as new_rows for each statement execute function pawl.guard_steps()'),
+    pawl.missing_trigger('pawl.steps', 'create trigger guard_insert after insert on pawl.steps
+      referencing new table as new_rows for each statement execute function pawl.guard_new_steps()')], null)
+  loop
+    execute missing;
+  end loop;
+end $$;
