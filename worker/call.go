@@ -10,6 +10,7 @@ import (
 	fastjson "github.com/goccy/go-json" // five times as fast as encoding/json on fifty steps
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
@@ -87,14 +88,28 @@ func call(ctx context.Context, db querier, into any, sql string, arguments ...an
 			arguments[i] = string(text)
 		}
 	}
-	var answer []byte
-	if err := db.QueryRow(ctx, sql, arguments...).Scan(&answer); err != nil {
+	answer, err := ask(ctx, db, sql, arguments)
+	if err != nil {
 		return explain(err)
 	}
 	if err := fastjson.Unmarshal(answer, into); err != nil {
 		return fmt.Errorf("reading the database's answer: %w", err)
 	}
 	return nil
+}
+
+// ask borrows the connection itself, so that what keeps it from having one is taken for no answer.
+func ask(ctx context.Context, db querier, sql string, arguments []any) (answer []byte, err error) {
+	if pool, ok := db.(*pgxpool.Pool); ok {
+		conn, err := sqlstate.Acquire(ctx, pool)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Release()
+		db = conn
+	}
+	err = db.QueryRow(ctx, sql, arguments...).Scan(&answer)
+	return answer, err
 }
 
 // explain adds what to do about an error of the database.

@@ -149,7 +149,9 @@ func (k *kit) leases(handler string, length time.Duration) {
 // worker makes a worker for some queues; tests register handlers and start it.
 func (k *kit) worker(config worker.Config, queues ...string) *worker.Worker {
 	k.Helper()
-	config.Pool = k.pool
+	if config.Pool == nil {
+		config.Pool = k.pool
+	}
 	for _, name := range queues {
 		config.Queues = append(config.Queues, worker.Queue{Name: name})
 	}

@@ -5,36 +5,52 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
 
-// While nobody may log in, no report is at fault: none is replaced by a failure or set aside.
-func TestALoginThatIsRefusedRefusesNoReport(t *testing.T) {
+// While no connection is to be had, no report is at fault: none is replaced by a failure or set aside.
+func TestAConnectionThatCannotBeHadRefusesNoReport(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.DB(t)
-	for name, change := range map[string]func(c *pgx.ConnConfig){
-		"a password that was changed": func(c *pgx.ConnConfig) { c.Password = "old" },
-		"a database that is gone":     func(c *pgx.ConnConfig) { c.Database = "there_is_no_such_database" },
-		"a setting of the URL":        func(c *pgx.ConnConfig) { c.RuntimeParams["lock_timeout"] = "soon" }, // 22023
-		"a server that does not answer": func(c *pgx.ConnConfig) {
-			c.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, context.DeadlineExceeded }
+	db := pgtest.DB(t)
+	for name, change := range map[string]func(c *pgxpool.Config){
+		"a password that was changed": func(c *pgxpool.Config) { c.ConnConfig.Password = "old" },
+		"a database that is gone":     func(c *pgxpool.Config) { c.ConnConfig.Database = "there_is_no_such_database" },
+		"a setting of the URL":        func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["lock_timeout"] = "soon" }, // 22023
+		"a hook that fails": func(c *pgxpool.Config) {
+			c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+				_, err := conn.Exec(ctx, `set role there_is_no_such_role`) // 22023
+				return err
+			}
+		},
+		"a server that does not answer": func(c *pgxpool.Config) {
+			c.ConnConfig.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := pool.Config().ConnConfig.Copy()
+			config := db.Config()
 			change(config)
-			_, err := pgx.ConnectConfig(t.Context(), config)
+			pool, err := pgxpool.NewWithConfig(t.Context(), config)
+			require.NoError(t, err)
+			t.Cleanup(pool.Close)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err = call(ctx, pool, new(int), `select 1`)
 			require.Error(t, err)
-			err = explain(fmt.Errorf("reporting: %w", err))
+			err = fmt.Errorf("reporting: %w", err)
 			_, refused := isRefused(err)
 			_, data := isAboutData(err)
-			require.False(t, refused || data || isLocked(err), err)
+			require.False(t, refused || data || isDoubtful(err) || isLocked(err), err)
 		})
 	}
 }

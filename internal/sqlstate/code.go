@@ -58,7 +58,7 @@ func OfStatement(err error) string {
 // Class of a code: its first two characters.
 func Class(code string) string { return code[:min(2, len(code))] }
 
-// ConnectionError is of a connection that was made and could not be made ready: nobody's statement has reached it.
+// ConnectionError is of a connection that could not be had, or not be made ready: nobody's statement has reached it.
 type ConnectionError struct{ Err error }
 
 // Error implements error.
@@ -67,8 +67,9 @@ func (e *ConnectionError) Error() string { return e.Err.Error() }
 // Unwrap gives what went wrong.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// Connecting says whether an error is of making a connection: nobody there, a login refused, a setting refused. Statements
-// borrow connections from a pool, which may have to make one: such an error is never about the statement.
+// Connecting says whether an error is of getting a connection: nobody there, a login refused, a setting refused. Statements
+// borrow connections from a pool, which may have to make one: such an error is never about the statement. What a pool's hook
+// raises, and that time ran out meanwhile, is told only by [Acquire].
 func Connecting(err error) bool {
 	var refused *pgconn.ConnectError
 	var unready *ConnectionError
