@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -55,10 +54,7 @@ func migrateDatabase(ctx context.Context, pool *pgxpool.Pool) (migrate.Report, e
 		report, err = migrate.Up(ctx, conn.Conn(), migrate.Config{})
 		return err
 	})
-	if err != nil {
-		return report, fmt.Errorf("migrating the database: %w", err)
-	}
-	return report, nil
+	return report, err // migrate says what it did
 }
 
 func (a *app) printMigration(r migrate.Report) error {
