@@ -53,3 +53,14 @@ func TestAJanitorsRoundIsBounded(t *testing.T) {
 	require.EqualValues(t, bound, k.janitor()["reverted"])
 	require.EqualValues(t, 1, k.janitor()["reverted"])
 }
+
+func TestAJanitorSignsAsNoOperator(t *testing.T) {
+	k := newKit(t)
+	invoices(k, nil)
+	k.pay("A-1", "admin")
+	k.ClaimOne("work_queue")
+	k.Later(6 * time.Minute)
+	k.Exec("select set_config('pawl.actor', 'ann', false), set_config('pawl.reason', 'she said so', false)")
+	require.EqualValues(t, 1, k.janitor()["reverted"])
+	require.Equal(t, 1, get[int](k, "select count(*) from pawl.audit where to_state = 'waiting' and step = 'pay' and actor is null and reason is distinct from 'she said so'"))
+}

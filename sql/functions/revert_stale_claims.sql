@@ -17,7 +17,7 @@ declare
   verdict text;
   raised jsonb;
 begin
-  perform set_config('pawl.processor', coalesce(processor, ''), true);
+  perform set_config('pawl.processor', coalesce(processor, ''), true), set_config('pawl.actor', '', true), set_config('pawl.reason', '', true);
   for one in
     select o.* from (
       select x.entity, x.entity_id, x.task_id, x.step, x.index, e.claim_limit from pawl.entity_claims x
