@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // What the engine calls the ways in which it refuses a request.
@@ -59,15 +60,22 @@ func (h *hub) decide(ctx context.Context, waiting []*waiter) error {
 	for i, w := range waiting {
 		requests[i], messages[i] = w.request, w.message
 	}
-	rows, err := h.client.pool.Query(ctx, decisionQuery, requests, messages)
-	if err != nil {
-		return err
-	}
+	return h.client.borrow(ctx, func(conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, decisionQuery, requests, messages)
+		if err != nil {
+			return err
+		}
+		return h.apply(rows, waiting)
+	})
+}
+
+// apply notes the decisions of rows about waiters.
+func (h *hub) apply(rows pgx.Rows, waiting []*waiter) error {
 	var ord int
 	var d decision
 	var holder *uuid.UUID
 	var result []byte
-	_, err = pgx.ForEachRow(rows, []any{&ord, &d.exists, &d.pending, &d.absorbed, &holder, &d.key, &d.holderState, &d.completedAt, &result, &d.dead}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&ord, &d.exists, &d.pending, &d.absorbed, &holder, &d.key, &d.holderState, &d.completedAt, &result, &d.dead}, func() error {
 		d.holder, d.result = uuid.Nil, result
 		if holder != nil {
 			d.holder = *holder

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
-	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
 
@@ -225,12 +223,9 @@ func (h *hub) look(waiting []*waiter) (undecided bool) {
 	return undecided
 }
 
-// failed notes that looking failed. It is tried again, unless that will never work: no such database, table or function, no
-// right to log in or to read; that ends the waiting.
+// failed notes that looking failed. It is tried again, unless that will never work: that ends the waiting.
 func (h *hub) failed(waiting []*waiter, err error) {
-	err = sqlstate.Explain(err)
-	switch code := sqlstate.Of(err); sqlstate.Class(code) {
-	case "28", "3D", "42":
+	if hopeless(err) {
 		for _, w := range waiting {
 			h.tell(w, answer{err: err})
 		}
@@ -248,11 +243,8 @@ func (h *hub) collect(ctx context.Context, byTask map[uuid.UUID][]*waiter) error
 	for id := range byTask {
 		ids = append(ids, id)
 	}
-	rows, err := h.client.pool.Query(ctx, `select `+taskColumns+` from pawl.tasks where task_id = any ($1) and finalized_at is not null`, ids)
-	if err != nil {
-		return err
-	}
-	tasks, err := pgx.CollectRows(rows, collectTask)
+	tasks, err := list(ctx, h.client, collectTask,
+		`select `+taskColumns+` from pawl.tasks where task_id = any ($1) and finalized_at is not null`, ids)
 	if err != nil {
 		return err
 	}

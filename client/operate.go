@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/workflow"
 )
@@ -130,7 +131,10 @@ func (c *Client) Explain(ctx context.Context, id uuid.UUID) (json.RawMessage, er
 func (c *Client) command(ctx context.Context, call string, arguments ...any) (Outcome, error) {
 	name, _, _ := strings.Cut(call, "(")
 	var answer []byte
-	if err := c.pool.QueryRow(ctx, `select `+call+`::text`, arguments...).Scan(&answer); err != nil {
+	err := c.borrow(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, `select `+call+`::text`, arguments...).Scan(&answer)
+	})
+	if err != nil {
 		return Outcome{}, fmt.Errorf("calling %s: %w", name, commandError(err))
 	}
 	var outcome Outcome

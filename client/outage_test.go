@@ -124,6 +124,42 @@ func TestWaitingTellsOfAnOutageAndOutlastsIt(t *testing.T) {
 	require.Equal(t, []string{"waiting for tasks: the database cannot be asked, trying again", "waiting for tasks: the database answers again"}, o.log.said)
 }
 
+// acquisitions counts how often a pool was asked for a connection.
+type acquisitions struct{ n atomic.Int32 }
+
+func (a *acquisitions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (a *acquisitions) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (a *acquisitions) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	a.n.Add(1)
+	return ctx
+}
+func (a *acquisitions) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
+func TestAClosedPoolIsToldOfAtOnce(t *testing.T) {
+	t.Parallel()
+	k := withoutOrchestrator(t)
+	k.apply(free)
+	asked := new(acquisitions)
+	config := k.pool.Config()
+	config.ConnConfig.Tracer = asked
+	pool, err := pgxpool.NewWithConfig(k.ctx, config)
+	require.NoError(t, err)
+	c, err := client.New(client.Config{Pool: pool, Log: quiet, NoListen: true})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.Submit(k.ctx, plain)
+	require.NoError(t, err)
+	pool.Close()
+	asked.n.Store(0)
+	_, err = c.Submit(k.ctx, plain)
+	require.ErrorContains(t, err, "closed pool")
+	require.EqualValues(t, 1, asked.n.Load())
+	_, err = c.Wait(k.ctx, messaging.NewRequestID())
+	require.ErrorContains(t, err, "closed pool")
+}
+
 func TestWaitingEndsWhereItCanNeverSucceed(t *testing.T) {
 	t.Parallel()
 	k := withoutOrchestrator(t)

@@ -29,7 +29,13 @@ type Queue struct {
 
 // Queues returns all queues with their depths, the engine's own last.
 func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
-	rows, err := c.pool.Query(ctx, `
+	read := func(row pgx.CollectableRow) (q Queue, err error) {
+		var oldest, period, retention float64
+		err = row.Scan(&q.Name, &q.Engine, &q.Paused, &q.Missing, &q.Depth, &q.Visible, &q.Held, &oldest, &q.RateLimit, &q.Burst, &q.MaxConcurrency, &period, &retention)
+		q.Oldest, q.RatePeriod, q.Retention = seconds(oldest), seconds(period), seconds(retention)
+		return q, err
+	}
+	queues, err := list(ctx, c, read, `
 		select q.queue, q.engine, q.paused, m.queue_name is null, coalesce(m.queue_length, 0), coalesce(m.queue_visible_length, 0),
 			coalesce(h.held, 0), coalesce(m.oldest_msg_age_sec, 0)::float8,
 			coalesce(q.rate_limit, 0), coalesce(q.burst, 0), coalesce(q.max_concurrency, 0), coalesce(extract(epoch from q.rate_period), 0)::float8,
@@ -39,15 +45,6 @@ func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 			where to_regclass(format('pgmq.%I', 'q_' || there.queue)) is not null) m on m.queue_name = q.queue
 		left join (select queue, count(*) as held from pawl.held_steps where released_at is null group by queue) h on h.queue = q.queue
 		order by q.engine, q.queue`)
-	if err != nil {
-		return nil, fmt.Errorf("listing queues: %w", err)
-	}
-	queues, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (q Queue, err error) {
-		var oldest, period, retention float64
-		err = row.Scan(&q.Name, &q.Engine, &q.Paused, &q.Missing, &q.Depth, &q.Visible, &q.Held, &oldest, &q.RateLimit, &q.Burst, &q.MaxConcurrency, &period, &retention)
-		q.Oldest, q.RatePeriod, q.Retention = seconds(oldest), seconds(period), seconds(retention)
-		return q, err
-	})
 	if err != nil {
 		return nil, fmt.Errorf("listing queues: %w", err)
 	}

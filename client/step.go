@@ -32,15 +32,7 @@ type Step struct {
 
 // Steps returns the steps of a task in the order of its template, or ErrNotFound.
 func (c *Client) Steps(ctx context.Context, id uuid.UUID) ([]Step, error) {
-	rows, err := c.pool.Query(ctx, `
-		select s.step, s.index, s.state::text, s.handler, s.queue, s.attempt, s.failures, s.deliveries, coalesce(s.worker, ''),
-			s.result::text, s.error::text, s.state_since, s.due_at
-		from pawl.steps s left join pawl.template_steps p on p.template_id = s.template_id and p.step = s.step
-		where s.task_id = $1 order by p.position, s.step, s.index`, id)
-	if err != nil {
-		return nil, fmt.Errorf("getting steps of task %s: %w", id, err)
-	}
-	steps, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s Step, err error) {
+	read := func(row pgx.CollectableRow) (s Step, err error) {
 		var result, failure []byte
 		var due *time.Time
 		err = row.Scan(&s.Name, &s.Index, &s.State, &s.Handler, &s.Queue, &s.Attempt, &s.Failures, &s.Deliveries, &s.Worker,
@@ -50,7 +42,12 @@ func (c *Client) Steps(ctx context.Context, id uuid.UUID) ([]Step, error) {
 			s.DueAt = *due
 		}
 		return s, err
-	})
+	}
+	steps, err := list(ctx, c, read, `
+		select s.step, s.index, s.state::text, s.handler, s.queue, s.attempt, s.failures, s.deliveries, coalesce(s.worker, ''),
+			s.result::text, s.error::text, s.state_since, s.due_at
+		from pawl.steps s left join pawl.template_steps p on p.template_id = s.template_id and p.step = s.step
+		where s.task_id = $1 order by p.position, s.step, s.index`, id)
 	if err != nil {
 		return nil, fmt.Errorf("getting steps of task %s: %w", id, err)
 	}
@@ -79,18 +76,15 @@ type Transition struct {
 
 // History returns all transitions of a task and its steps, the oldest first, or ErrNotFound.
 func (c *Client) History(ctx context.Context, id uuid.UUID) ([]Transition, error) {
-	rows, err := c.pool.Query(ctx, `
+	read := func(row pgx.CollectableRow) (t Transition, err error) {
+		err = row.Scan(&t.Step, &t.Index, &t.From, &t.To, &t.Event, &t.Revision, &t.Attempt, &t.Delivery, &t.Processor, &t.Actor, &t.Reason, &t.At)
+		return t, err
+	}
+	history, err := list(ctx, c, read, `
 		select coalesce(step, ''), coalesce(index, 0), coalesce(from_state, ''), to_state, event, revision, coalesce(attempt, 0),
 			coalesce(delivery, 0), coalesce(processor, ''), coalesce(actor, ''), coalesce(reason, ''), at
 		from pawl.audit where task_id = $1 and at >= (select requested_at - interval '1 minute' from pawl.tasks where task_id = $1)
 		order by at, xid, step nulls first, index, revision`, id)
-	if err != nil {
-		return nil, fmt.Errorf("getting history of task %s: %w", id, err)
-	}
-	history, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t Transition, err error) {
-		err = row.Scan(&t.Step, &t.Index, &t.From, &t.To, &t.Event, &t.Revision, &t.Attempt, &t.Delivery, &t.Processor, &t.Actor, &t.Reason, &t.At)
-		return t, err
-	})
 	if err != nil {
 		return nil, fmt.Errorf("getting history of task %s: %w", id, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -116,15 +117,15 @@ func (c *Client) submit(ctx context.Context, request Request) (_ uuid.UUID, _ in
 // send hands requests to the database and returns the ids of their messages, 0 for those that are tasks already. A role that
 // may do no more than send messages does that.
 func (c *Client) send(ctx context.Context, messages []pgmq.Outgoing) (ids []int64, err error) {
-	err = c.again(ctx, func() error {
+	err = c.again(ctx, func(conn *pgxpool.Conn) error {
 		if !c.sendOnly.Load() {
-			ids, err = submitRequests(ctx, c.pool, messages)
+			ids, err = submitRequests(ctx, conn, messages)
 			if !unavailable(err) {
 				return err
 			}
 			c.sendOnly.Store(true)
 		}
-		ids, err = pgmq.SendBatch(ctx, c.pool, messaging.TaskRequests, messages)
+		ids, err = pgmq.SendBatch(ctx, conn, messaging.TaskRequests, messages)
 		return err
 	})
 	return ids, err
@@ -169,15 +170,15 @@ func end(span trace.Span, err error) {
 
 // again repeats what failed for want of a connection. What the server answered is not repeated, unless it was about to
 // go away.
-func (c *Client) again(ctx context.Context, do func() error) error {
+func (c *Client) again(ctx context.Context, do func(conn *pgxpool.Conn) error) error {
 	for try := 0; ; try++ {
-		err := do()
+		err := c.borrow(ctx, do)
 		if err == nil {
 			c.met.Store(true)
 			return nil
 		}
 		if try == len(pauses) || try == hasty && !c.met.Load() || ctx.Err() != nil || !lostConnection(err) {
-			return sqlstate.Explain(err)
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -192,7 +193,7 @@ func (c *Client) again(ctx context.Context, do func() error) error {
 func lostConnection(err error) bool {
 	var refused *InvalidRequestError
 	var jsonErr *pgmq.JSONError
-	if errors.As(err, &refused) || errors.As(err, &jsonErr) {
+	if errors.As(err, &refused) || errors.As(err, &jsonErr) || sqlstate.Closed(err) {
 		return false
 	}
 	code := sqlstate.Of(err) // a login's too: a wrong password is told at once

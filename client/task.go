@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -95,18 +94,14 @@ func collectTask(row pgx.CollectableRow) (t Task, err error) {
 
 // Get returns a task, or ErrNotFound.
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (Task, error) {
-	rows, err := c.pool.Query(ctx, `select `+taskColumns+` from pawl.tasks where task_id = $1`, id)
-	if err != nil {
-		return Task{}, fmt.Errorf("getting task %s: %w", id, err)
-	}
-	task, err := pgx.CollectExactlyOneRow(rows, collectTask)
-	if errors.Is(err, pgx.ErrNoRows) {
+	found, err := list(ctx, c, collectTask, `select `+taskColumns+` from pawl.tasks where task_id = $1`, id)
+	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
 		return Task{}, fmt.Errorf("getting task %s: %w", id, err)
 	}
-	return task, nil
+	return found[0], nil
 }
 
 // Filter chooses tasks. Zero fields do not.
@@ -180,11 +175,7 @@ func (c *Client) List(ctx context.Context, filter Filter) ([]Task, error) {
 		and(true, `tags @> $%d::text::jsonb`, string(tags))
 	}
 	and(true, `true order by task_id desc limit $%d`, filter.Limit)
-	rows, err := c.pool.Query(ctx, query, arguments...)
-	if err != nil {
-		return nil, fmt.Errorf("listing tasks: %w", err)
-	}
-	tasks, err := pgx.CollectRows(rows, collectTask)
+	tasks, err := list(ctx, c, collectTask, query, arguments...)
 	if err != nil {
 		return nil, fmt.Errorf("listing tasks: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/workflow"
 )
@@ -31,7 +32,16 @@ func (c *Client) ApplyTemplates(ctx context.Context, templates ...*workflow.Temp
 		}
 	}
 	applied := make([]AppliedTemplate, len(templates))
-	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err := c.borrow(ctx, func(conn *pgxpool.Conn) error { return apply(ctx, conn, templates, applied) })
+	if err != nil {
+		return nil, err
+	}
+	return applied, nil
+}
+
+// apply is one transaction.
+func apply(ctx context.Context, conn *pgxpool.Conn, templates []*workflow.Template, applied []AppliedTemplate) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		for i, t := range templates {
 			var answer []byte
 			err := tx.QueryRow(ctx, `select pawl.register_template($1::text::jsonb)::text`, string(t.Definition())).Scan(&answer)
@@ -45,8 +55,4 @@ func (c *Client) ApplyTemplates(ctx context.Context, templates ...*workflow.Temp
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return applied, nil
 }

@@ -29,7 +29,9 @@ const (
 	classConnection           = "08"
 	classData                 = "22"
 	classLogin                = "28"
+	classDatabase             = "3D" // there is none of that name
 	classRollback             = "40"
+	classAccess               = "42" // there is no such table or function, or no right to it
 	classResources            = "53"
 	classLimit                = "54" // of the server's code: a row or an expression that is too large
 	classOperatorIntervention = "57"

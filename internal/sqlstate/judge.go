@@ -37,6 +37,12 @@ func Uncallable(code string) bool {
 	return code == UndefinedFunction || code == UndefinedSchema || code == InsufficientPrivilege
 }
 
+// Absent says whether what is asked for is not there for this role: no such database, table or function, no right to log in
+// or to use it.
+func Absent(code string) bool {
+	return Class(code) == classLogin || Class(code) == classDatabase || Class(code) == classAccess
+}
+
 // Refused says whether a code is about what was asked, although other constraints and triggers than Pawl's may have raised
 // it: not the database's state, not a database or a role that is not set up, not a queue that nobody named.
 func Refused(code string) bool {

@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
+)
+
+// borrow does something on a connection of the pool. All that the client says to the database goes through it: what keeps it
+// from having a connection is told from the answer to a statement, and an error brings the advice that there is.
+func (c *Client) borrow(ctx context.Context, do func(conn *pgxpool.Conn) error) error {
+	conn, err := sqlstate.Acquire(ctx, c.pool)
+	if err != nil {
+		return sqlstate.Explain(err)
+	}
+	defer conn.Release()
+	return sqlstate.Explain(do(conn))
+}
+
+// hopeless says whether asking again will not help: there is no such database, table or function, no right to log in or to
+// read, the pool was closed, or somebody has to change a setting.
+func hopeless(err error) bool {
+	code := sqlstate.Of(err)
+	return sqlstate.Closed(err) || sqlstate.Absent(code) || sqlstate.Advice(code) != ""
+}
+
+// list asks for rows.
+func list[T any](ctx context.Context, c *Client, read pgx.RowToFunc[T], sql string, arguments ...any) (all []T, err error) {
+	err = c.borrow(ctx, func(conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, sql, arguments...)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, read)
+		return err
+	})
+	return all, err
+}
