@@ -120,6 +120,16 @@ func (k *kit) untilWaiting(pid int32) {
 	}, time.Minute, 5*time.Millisecond, "the statement should wait for a lock")
 }
 
+// untilWaitingOr is untilWaiting for a statement that waits a moment only: it may have ended already.
+func (k *kit) untilWaitingOr(done <-chan error, pid int32) {
+	k.Helper()
+	require.Eventually(k, func() bool {
+		var waits bool
+		err := k.pool.QueryRow(k.Context(), "select exists (select from pg_locks where pid = $1 and not granted)", pid).Scan(&waits)
+		return err == nil && waits || len(done) > 0
+	}, time.Minute, 5*time.Millisecond, "the statement should wait for a lock, or end")
+}
+
 // pid of the connection's server process.
 func (k *kit) pid() int32 { k.Helper(); return get[int32](k, "select pg_backend_pid()") }
 

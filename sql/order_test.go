@@ -16,7 +16,7 @@ func (k *kit) pair(first, second string, args ...any) error {
 	pid := two.pid()
 	one.Exec(first, args...)
 	done := two.start(second, args...)
-	k.untilWaiting(pid)
+	k.untilWaitingOr(done, pid)
 	one.commit()
 	err := <-done
 	if err == nil {
@@ -96,6 +96,8 @@ func TestRetryFromAStepAndResultInBothOrders(t *testing.T) {
 			k.Rest()
 			k.Finish("work_queue", k.ClaimOne("work_queue")) // the result of b waits in its queue
 			require.NoError(t, k.pair(order[0], order[1], task))
+			k.Expire("orchestration_step_results") // the retry may have taken longer than a result waits for it
+			k.Rest()
 			require.Equal(t, "pending", k.steps(task)["c"])
 			k.Expire("work_queue")
 			require.Equal(t, []string{"a", "b", "c"}, k.work("work_queue"))
