@@ -29,15 +29,15 @@ func openPools(ctx context.Context, config Config) (*pools, error) {
 	// A statement ends in a third of the visibility timeout (R13): its messages are still its own then.
 	bounds := fmt.Sprintf(`set lock_timeout = %d; set statement_timeout = %d`,
 		lockTimeout.Milliseconds(), max(config.VisibilityTimeout.Milliseconds()/3-100, 100))
-	if p.work, err = openPool(ctx, config.DatabaseURL, config.Connections, bounds); err != nil {
+	if p.work, err = openPool(ctx, config, config.Connections, bounds); err != nil {
 		return nil, err
 	}
-	if p.side, err = openPool(ctx, config.DatabaseURL, sideConnections, `set statement_timeout = 10000`); err != nil {
+	if p.side, err = openPool(ctx, config, sideConnections, `set statement_timeout = 10000`); err != nil {
 		p.close()
 		return nil, err
 	}
 	if config.WorkerToken != "" {
-		if p.calls, err = openPool(ctx, config.DatabaseURL, config.Connections, bounds); err != nil {
+		if p.calls, err = openPool(ctx, config, config.Connections, bounds); err != nil {
 			p.close()
 			return nil, err
 		}
@@ -45,14 +45,22 @@ func openPools(ctx context.Context, config Config) (*pools, error) {
 	return p, nil
 }
 
-func openPool(ctx context.Context, url string, connections int, settings string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
+func openPool(ctx context.Context, of Config, connections int, settings string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(of.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("reading the database's URL: %w", err)
 	}
 	config.MaxConns = int32(connections) //nolint:gosec // a handful
 	name(config.ConnConfig)
+	// The actors wait for half of the visibility timeout. A server that does not answer is told from a slow statement only
+	// before that, at two addresses and with the settings.
+	limit := of.VisibilityTimeout / 7
+	if own := config.ConnConfig.ConnectTimeout; own == 0 || own > limit {
+		config.ConnConfig.ConnectTimeout = limit
+	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
 		if _, err := conn.Exec(ctx, settings, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return &sqlstate.ConnectionError{Err: fmt.Errorf("setting the bounds of a connection: %w", err)}
 		}

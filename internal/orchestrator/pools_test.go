@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/actors"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/internal/store"
 )
 
@@ -35,10 +38,30 @@ func TestStatementsEndWithinAThirdOfTheVisibilityTimeout(t *testing.T) {
 // What a new connection refuses is about no message, whatever its code: the statement that wanted it was never sent.
 func TestAConnectionThatCannotBeSetUpIsNoMessagesFault(t *testing.T) {
 	t.Parallel()
-	pool, err := openPool(t.Context(), pgtest.URL(t), 1, `set lock_timeout = 'soon'`)
+	pool, err := openPool(t.Context(), Config{DatabaseURL: pgtest.URL(t)}.withDefaults(), 1, `set lock_timeout = 'soon'`)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	_, err = pool.Exec(t.Context(), `select 1`)
-	require.Equal(t, "22023", store.Code(err))
+	require.Equal(t, "22023", sqlstate.Of(err))
 	require.Equal(t, store.Unavailable, store.Classify(err))
+}
+
+// A server that takes connections and says nothing is one that cannot be reached, before the time of what wanted it is over.
+func TestAServerThatDoesNotAnswerIsNoMessagesFault(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel takes connections that nobody accepts
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	for _, setting := range []string{"", "&connect_timeout=60"} {
+		config := Config{DatabaseURL: "postgres://pawl@" + silent.Addr().String() + "/none?sslmode=disable" + setting,
+			Settings: actors.Settings{VisibilityTimeout: 7 * time.Second}}.withDefaults()
+		pool, err := openPool(t.Context(), config, 1, `select 1`)
+		require.NoError(t, err)
+		t.Cleanup(pool.Close)
+		ctx, cancel := context.WithTimeout(t.Context(), config.VisibilityTimeout/2)
+		defer cancel()
+		_, err = pool.Exec(ctx, `select 1`)
+		require.NoError(t, ctx.Err())
+		require.Equal(t, store.Unavailable, store.Classify(err))
+	}
 }
