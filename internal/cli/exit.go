@@ -80,6 +80,8 @@ func classify(err error) *failure {
 		return &failure{code: ExitFailed, err: err, hint: "Interrupted."}
 	case errors.As(err, &unreachable):
 		return &failure{code: ExitUnavailable, err: errors.New(oneByOne(err.Error())), hint: connectHint(err, unreachable.Config.Database)}
+	case sqlstate.Connecting(err):
+		return &failure{code: ExitUnavailable, err: err}
 	case errors.Is(err, migrate.ErrDatabaseOlder):
 		return &failure{code: ExitUnavailable, err: err} // it says what to run
 	case errors.Is(err, migrate.ErrDatabaseNewer):
@@ -87,7 +89,7 @@ func classify(err error) *failure {
 	case errors.As(err, &refused):
 		code, ok := sqlCodes[refused.Code]
 		if !ok {
-			return &failure{code: ExitFailed, err: err, hint: refused.Hint}
+			return &failure{code: ExitFailed, err: sqlstate.Explain(err), hint: refused.Hint}
 		}
 		return &failure{code: code, err: errors.New(refused.Message), hint: refused.Hint}
 	case errors.Is(err, pgx.ErrNoRows), errors.Is(err, client.ErrNotFound):
