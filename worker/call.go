@@ -117,7 +117,7 @@ func explain(err error) error {
 	switch code := sqlstate.OfStatement(err); {
 	case code == sqlstate.InsufficientPrivilege:
 		return fmt.Errorf("%w: grant the worker's role the queue", err)
-	case sqlstate.Uncallable(code), code == sqlstate.UndefinedTable:
+	case isDoubtful(err):
 		return fmt.Errorf("%w: the database lacks Pawl's functions, or an earlier version made them: run `pawl migrate`", err)
 	}
 	var pgErr *pgconn.PgError

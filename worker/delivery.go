@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -123,6 +124,14 @@ func (o *outcome) refused(err error) bool {
 	}
 	_, yes := isRefused(err)
 	return yes
+}
+
+// explain adds what else an error of a report may come from: one with an entity claim runs the triggers of the user's row.
+func (d *delivery) explain(err error) error {
+	if d.claims() && isDoubtful(err) {
+		return fmt.Errorf("%w; or a trigger of the claimed row lacks it", err)
+	}
+	return err
 }
 
 func (o *outcome) size() int {

@@ -104,7 +104,7 @@ func (c Call) CompleteTx(ctx context.Context, tx pgx.Tx, result any) error {
 		if cause := context.Cause(d.ctx); cause != nil && ctx.Err() != nil {
 			err = cause // says more than that the context has ended
 		}
-		return fmt.Errorf("completing step %s of task %s in a transaction: %w", c.Name, c.TaskID, err)
+		return fmt.Errorf("completing step %s of task %s in a transaction: %w", c.Name, c.TaskID, d.explain(err))
 	}
 	if len(accepted) != 1 || !accepted[0].Accepted {
 		return fmt.Errorf("completing step %s of task %s in a transaction: %w", c.Name, c.TaskID, ErrLeaseLost)

@@ -125,7 +125,8 @@ func (l *lane) reportAlone(o *outcome, limit time.Duration) ([]accepted, error) 
 	try := func() ([]accepted, error) {
 		ctx, cancel := context.WithTimeout(l.w.life, limit)
 		defer cancel()
-		return reportSteps(ctx, l.w.pool, l, []report{o.report})
+		answer, err := reportSteps(ctx, l.w.pool, l, []report{o.report})
+		return answer, o.delivery.explain(err)
 	}
 	answer, err := try()
 	if code, yes := isAboutData(err); yes && !o.replaced {
