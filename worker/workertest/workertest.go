@@ -31,7 +31,7 @@ type Message struct {
 	Index int
 	// Queue that it comes from. Empty: "test_queue".
 	Queue string
-	// Token. Empty: the task's id and the step, as the engine makes it.
+	// Token. Empty: the task's id, the step and its index above 0, as the engine makes it.
 	Token         string
 	CorrelationID string
 	// Timeout of the attempt, after which the handler's context ends. Zero: none.
@@ -97,6 +97,9 @@ func (m Message) body(handler string) []byte {
 	}
 	if m.Token == "" {
 		m.Token = m.TaskID.String() + "/" + m.Step
+		if m.Index > 0 {
+			m.Token += fmt.Sprintf("/%d", m.Index)
+		}
 	}
 	m.Attempt, m.Delivery = max(m.Attempt, 1), max(m.Delivery, 1)
 	fields := map[string]any{

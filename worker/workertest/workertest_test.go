@@ -35,7 +35,7 @@ func TestAHandlerGetsWhatTheMessageSays(t *testing.T) {
 	require.Equal(t, order{ID: "o-1", Cents: 42}, out)
 	require.JSONEq(t, `{"id": "o-1", "cents": 42}`, string(end.Result))
 	require.Equal(t, task, seen.TaskID)
-	require.Equal(t, []any{"charge", 4, 2, 3, "test", "test_queue", task.String() + "/charge", "c"}, []any{seen.Name, seen.Index,
+	require.Equal(t, []any{"charge", 4, 2, 3, "test", "test_queue", task.String() + "/charge/4", "c"}, []any{seen.Name, seen.Index,
 		seen.Attempt, seen.Delivery, seen.Handler, seen.Queue, seen.Token, seen.CorrelationID})
 	require.Len(t, seen.Dependencies(), 1)
 }
