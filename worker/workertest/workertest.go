@@ -81,7 +81,7 @@ func Deliver(ctx context.Context, w *worker.Worker, handler string, message Mess
 	if err != nil {
 		panic(fmt.Sprintf("workertest: %v", err))
 	}
-	return Outcome{Status: end.Status, Result: end.Result, Error: end.Error, Err: end.Err, Completed: end.Completed}
+	return Outcome(end)
 }
 
 // body is the message as a claim brings it.
