@@ -26,3 +26,6 @@ func (w *Worker) Stopping(queue string) bool {
 	}
 	return false
 }
+
+// WindUpIn bounds the last reports and the giving back.
+func (w *Worker) WindUpIn(limit time.Duration) { w.windUpFor = limit }

@@ -63,7 +63,7 @@ func (w *Worker) windDown() error {
 	cancel()
 	left := w.sum((*lane).atWork)
 	// From here on calls that hang do not hold us up for longer than this.
-	dying := time.AfterFunc(windUpTime, w.die)
+	dying := time.AfterFunc(w.windUpFor, w.die)
 	defer dying.Stop()
 	for _, l := range w.lanes {
 		close(l.quit)

@@ -51,7 +51,8 @@ func TestStopInsideAHandlerWaitsForTheGracePeriod(t *testing.T) {
 func TestStopTellsOfResultsThatCouldNotBeReported(t *testing.T) {
 	k := newKit(t)
 	k.submit("h", "lost_queue", nil, nil)
-	w := k.worker(worker.Config{}, "lost_queue")
+	w := k.worker(worker.Config{Grace: time.Millisecond}, "lost_queue")
+	w.WindUpIn(100 * time.Millisecond)
 	entered, release := make(chan struct{}, 2), make(chan struct{})
 	worker.Handle(w, "h", func(context.Context, worker.Step[any]) (any, error) {
 		entered <- struct{}{}

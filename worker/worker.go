@@ -27,6 +27,7 @@ type Worker struct {
 	// handlers do not change after Start.
 	handlers   map[string]handler
 	putBackFor time.Duration
+	windUpFor  time.Duration
 
 	work   context.Context // handlers' contexts come from it
 	halt   context.CancelCauseFunc
@@ -56,7 +57,7 @@ func New(config Config) (*Worker, error) {
 	w := &Worker{
 		config: config, log: config.Log.With("worker", config.Name), metrics: metrics,
 		tracer:   config.Tracer.Tracer("github.com/pawl-dev/pawl/worker"),
-		handlers: make(map[string]handler), putBackFor: time.Second, ended: make(chan struct{}),
+		handlers: make(map[string]handler), putBackFor: time.Second, windUpFor: windUpTime, ended: make(chan struct{}),
 	}
 	w.unhurried, w.hurry = context.WithCancel(context.Background())
 	return w, nil
