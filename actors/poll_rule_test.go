@@ -67,9 +67,9 @@ func TestAPoolerThatMixesUpStatementsLosesNothingAndIsToldOf(t *testing.T) {
 	var mixed atomic.Int32
 	c := h.start(actors.Config{
 		Log:      slog.New(slog.NewTextHandler(text, nil)), // handlers lock
-		Settings: actors.Settings{VisibilityTimeout: 500 * time.Millisecond, MaxDeliveries: 1},
+		Settings: actors.Settings{VisibilityTimeout: 3 * time.Second, MaxDeliveries: 2}, // long enough for a busy machine: a timeout alone would count
 		Work: &faulty{h.db, func(sql string, _ []any) error {
-			if strings.Contains(sql, "process_task_requests") && mixed.Add(1) <= 6 {
+			if strings.Contains(sql, "process_task_requests") && mixed.Add(1) <= 4 {
 				return &pgconn.PgError{Code: []string{"26000", "42P05"}[mixed.Load()%2]}
 			}
 			return nil
