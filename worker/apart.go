@@ -21,6 +21,7 @@ func (l *lane) setAside(outcomes []*outcome, err error) {
 			if l.held[d.MsgID] == d {
 				delete(l.held, d.MsgID)
 			}
+			l.lost++
 			l.log.Error("reporting step: too many reports are refused, this one is dropped", "task_id", d.TaskID, "step", d.Step, "error", err)
 			continue
 		}

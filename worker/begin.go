@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging"
 )
 
@@ -59,14 +60,25 @@ func (l *lane) unknownHandler(d *delivery) *outcome {
 			strings.Join(l.w.handlerNames(), ", "), messaging.Suggestion(d.Handler, l.w.handlerNames())), maxErrorText)}}}
 }
 
-// giveBack makes steps visible to other workers at once.
+// giveBack makes steps visible to other workers at once. One that is locked or refused holds up no other.
 func (l *lane) giveBack(back []*delivery) {
 	if len(back) == 0 {
 		return
 	}
-	if err := releaseSteps(l.w.life, l.w.pool, l, leases(back)); err != nil {
-		l.log.Warn("giving steps back: it failed, they come back when their leases end", "count", len(back), "error", err)
+	err := releaseSteps(l.w.life, l.w.beats, l, leases(back)) // handlers may hold all connections of the pool
+	if err == nil {
+		return
 	}
+	if code, refused := isRefused(err); len(back) > 1 && (refused || sqlstate.Waited(code)) {
+		for i := range back {
+			l.giveBack(back[i : i+1])
+		}
+		return
+	}
+	l.log.Warn("giving steps back: it failed, they come back when their leases end", "count", len(back), "error", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept += len(back)
 }
 
 // putBack leaves steps without a handler here to other workers, each time for longer.

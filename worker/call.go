@@ -19,9 +19,9 @@ import (
 // is noticed while what it carried is still held, and another one repeats it in time.
 const callTimeout = 10 * time.Second
 
-// leaseLockTimeout bounds, in the database, how long a call that extends leases waits for a message that somebody has locked:
-// the leases that are with it are not to end for that.
-const leaseLockTimeout = "50ms"
+// briefly bounds, in the database, how long a call about leases waits for a message that somebody has locked: the leases
+// that are with it are not to end for that. A case has an order; the setting ends with the statement.
+const briefly = `select case when set_config('lock_timeout', '50ms', true) is not null then `
 
 // querier is a pool or a transaction.
 type querier interface {
@@ -62,16 +62,14 @@ func reportAndClaimSteps(ctx context.Context, db querier, l *lane, t turn) (repo
 }
 
 func extendLeases(ctx context.Context, db querier, l *lane, leases []lease, length time.Duration) (answer []lease, err error) {
-	// A case has an order. The setting ends with the statement.
-	err = call(ctx, db, &answer, `select case when set_config('lock_timeout', '`+leaseLockTimeout+`', true) is not null
-		then pawl.extend_leases($1::text, $2::text::jsonb, $3::bigint, $4::text)::text end`,
+	err = call(ctx, db, &answer, briefly+`pawl.extend_leases($1::text, $2::text::jsonb, $3::bigint, $4::text)::text end`,
 		l.queue, leases, length.Milliseconds(), l.w.config.Name)
 	return answer, err
 }
 
 func releaseSteps(ctx context.Context, db querier, l *lane, leases []lease) error {
 	var answer []json.RawMessage
-	return call(ctx, db, &answer, `select pawl.release_steps($1::text, $2::text::jsonb, $3::text)::text`, l.queue, leases, l.w.config.Name)
+	return call(ctx, db, &answer, briefly+`pawl.release_steps($1::text, $2::text::jsonb, $3::text)::text end`, l.queue, leases, l.w.config.Name)
 }
 
 // call runs one function that gives JSON. Arguments that are slices go as JSON too.

@@ -49,7 +49,8 @@ type lane struct {
 	linger     time.Duration
 	lingerFrom time.Time // when the first of them returned, or the last call did
 	stopping   bool      // no more claims
-	lost       int       // results that were left when the worker's life ended
+	lost       int       // results that were dropped, or left when the worker's life ended
+	kept       int       // steps that could not be given back
 	retryAt    time.Time // no call before this: the last one failed
 	backoff    time.Duration
 }

@@ -23,7 +23,8 @@ const (
 // It returns when all of that is done. It can be called any number of times, also concurrently and before Start: the end of
 // any caller's ctx ends the grace period. A handler that calls it waits for itself: as long as the grace period lasts.
 //
-// An error says how many handlers were left behind and how many results could not be reported; every call returns it.
+// An error says how many handlers were left behind, how many of the steps could not be given back, and how many results could
+// not be reported since Start; every call returns it.
 func (w *Worker) Stop(ctx context.Context) error {
 	w.mu.Lock()
 	started := w.started
@@ -45,7 +46,7 @@ func (w *Worker) windDown() error {
 	w.log.Info("worker stops")
 	for _, l := range w.lanes {
 		l.mu.Lock()
-		l.stopping = true
+		l.stopping, l.kept = true, 0
 		l.mu.Unlock()
 		l.poke()
 	}
@@ -86,9 +87,14 @@ func (w *Worker) windDown() error {
 		w.log.Info("worker stopped")
 		return nil
 	}
-	w.log.Warn("worker stopped, not all of its work did", "left_behind", left, "unreported", unreported)
-	return fmt.Errorf("stopping worker: handlers that did not return and were left behind: %d (their steps are given back); "+
-		"results that could not be reported: %d (their steps come back when their leases end)", left, unreported)
+	kept := w.sum((*lane).notGivenBack)
+	w.log.Warn("worker stopped, not all of its work did", "left_behind", left, "unreported", unreported, "not_given_back", kept)
+	fate := "their steps are given back"
+	if kept > 0 {
+		fate = fmt.Sprintf("steps that could not be given back: %d, they come back when their leases end", kept)
+	}
+	return fmt.Errorf("stopping worker: handlers that did not return and were left behind: %d (%s); "+
+		"results that could not be reported: %d (their steps come back when their leases end)", left, fate, unreported)
 }
 
 func (w *Worker) sum(count func(*lane) int) (sum int) {
@@ -128,7 +134,10 @@ func (l *lane) windUp() {
 		l.mu.Unlock()
 		if l.w.life.Err() != nil {
 			l.mu.Lock()
-			l.lost = len(l.ended)
+			l.lost += len(l.ended)
+			for _, o := range l.ended {
+				delete(l.held, o.delivery.MsgID)
+			}
 			l.mu.Unlock()
 			break
 		}
@@ -168,6 +177,13 @@ func (l *lane) awaitApart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.held)
+}
+
+// notGivenBack is how many steps a lane could not give back since it stops.
+func (l *lane) notGivenBack() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept
 }
 
 // unreported is how many results a lane that has wound up could not report.
