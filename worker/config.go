@@ -34,7 +34,10 @@ type Config struct {
 	// Poll is how often an idle queue is looked at while notifications are not proven to arrive, ProvenPoll while they
 	// are. Zero: 1 s and 5 s.
 	Poll, ProvenPoll time.Duration
-	// NoListen does without LISTEN: for transaction poolers. The worker polls.
+	// ListenerURL leads to the server itself when Pool or DatabaseURL leads through a transaction pooler, which passes no
+	// notification on. The pool's hooks are not for it. Empty: as the pool's connections.
+	ListenerURL string
+	// NoListen does without LISTEN, where ListenerURL cannot be had. The worker polls.
 	NoListen bool
 	// RefuseUnknownFields makes fields of an input that the handler's type does not have an error. By default they are
 	// left to other steps: a task's input is one for all of them, and the template's input_schema guards it.
@@ -62,6 +65,8 @@ func (c *Config) normalize() error {
 		return errors.New("set Pool or DatabaseURL")
 	case c.Pool != nil && c.DatabaseURL != "":
 		return errors.New("set Pool or DatabaseURL, not both")
+	case c.ListenerURL != "" && c.NoListen:
+		return errors.New("set ListenerURL or NoListen, not both")
 	case len(c.Queues) == 0:
 		return errors.New("set Queues: name at least one queue")
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,12 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // connect opens pools and asks for nothing on every queue: that tells whether it exists and may be read.
 func (w *Worker) connect(ctx context.Context) (err error) {
+	var direct *pgxpool.Config // of ListenerURL: what it says of pools is no setting of the server's
+	if w.config.ListenerURL != "" {
+		if direct, err = pgxpool.ParseConfig(w.config.ListenerURL); err != nil {
+			return fmt.Errorf("reading ListenerURL: %w", err)
+		}
+	}
 	pool := w.config.Pool
 	if pool == nil {
 		config, err := pgxpool.ParseConfig(w.config.DatabaseURL)
@@ -132,7 +139,7 @@ func (w *Worker) connect(ctx context.Context) (err error) {
 	}
 	if !w.config.NoListen {
 		w.listener, err = pgmq.NewListener(pgmq.ListenerConfig{
-			Connect: pgmq.Connector(pool.Config()), Probe: w.beats, Log: w.log,
+			Connect: pgmq.Connector(cmp.Or(direct, pool.Config())), Probe: w.beats, Log: w.log,
 		})
 		if err != nil {
 			return err
