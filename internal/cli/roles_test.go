@@ -14,19 +14,22 @@ import (
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
 
+// exec gives the database a command.
+func (s *shell) exec(ctx context.Context, statement string) {
+	s.t.Helper()
+	pool, err := pgxpool.New(ctx, s.url)
+	require.NoError(s.t, err)
+	defer pool.Close()
+	_, err = pool.Exec(ctx, statement)
+	require.NoError(s.t, err)
+}
+
 // as is the same database for a role of the test's own with these memberships.
 func (s *shell) as(memberOf ...string) *shell {
 	s.t.Helper()
 	name := fmt.Sprintf("pawl_test_%x", rand.Uint64())
-	do := func(ctx context.Context, statement string) {
-		pool, err := pgxpool.New(ctx, s.url)
-		require.NoError(s.t, err)
-		defer pool.Close()
-		_, err = pool.Exec(ctx, statement)
-		require.NoError(s.t, err)
-	}
-	do(s.t.Context(), "create role "+name+" login password '"+name+"' in role "+strings.Join(memberOf, ", "))
-	s.t.Cleanup(func() { do(context.Background(), "drop owned by "+name+"; drop role "+name) })
+	s.exec(s.t.Context(), "create role "+name+" login password '"+name+"' in role "+strings.Join(memberOf, ", "))
+	s.t.Cleanup(func() { s.exec(context.Background(), "drop owned by "+name+"; drop role "+name) })
 	location, err := url.Parse(s.url)
 	require.NoError(s.t, err)
 	location.User = url.UserPassword(name, name)

@@ -41,9 +41,9 @@ func (a *app) templateApply() *cobra.Command {
 				return err
 			}
 			return a.with(ctx, func(db *database) error {
-				known, err := stepQueues(ctx, db)
-				if err != nil {
-					return err
+				var known []string // before they are joined by the new ones
+				if !a.json {
+					known = stepQueues(ctx, db)
 				}
 				applied, err := db.client.ApplyTemplates(ctx, templates...)
 				if err != nil {
@@ -61,13 +61,11 @@ func (a *app) templateApply() *cobra.Command {
 	}
 }
 
-// stepQueues are the names that a misspelt queue may have been meant for.
-func stepQueues(ctx context.Context, db *database) ([]string, error) {
-	rows, err := db.Query(ctx, "select queue from pawl.queues where not engine order by queue")
-	if err != nil {
-		return nil, fmt.Errorf("listing the queues: %w", err)
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+// stepQueues are the names that a misspelt queue may have been meant for, as far as they may be read: they are for a hint.
+func stepQueues(ctx context.Context, db *database) []string {
+	rows, _ := db.Query(ctx, "select queue from pawl.queues where not engine order by queue") // an error is the rows', too
+	names, _ := pgx.CollectRows(rows, pgx.RowTo[string])
+	return names
 }
 
 // describeApplied tells what became of a template; known are the queues that were there before.

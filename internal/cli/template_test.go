@@ -46,3 +46,15 @@ func TestBadTemplatesChangeNothingAndNameTheirLines(t *testing.T) {
 	require.Empty(t, decode[[]templateRow](s, "template", "list"))
 	require.Equal(t, ExitUsage, s.run("template", "apply", "/none/x.yaml").code)
 }
+
+// The queues are read for a hint, and a role that may not read them applies templates all the same.
+func TestApplyingNeedsNoSightOfTheQueues(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.sql("select pawl.install_roles()::text")
+	operator := s.as("pawl_operator")
+	s.exec(t.Context(), "revoke select on pawl.queues from pawl_operator")
+	o := operator.feed(diamond, "template", "apply", "-")
+	require.Equal(t, ExitOK, o.code, o.err)
+	require.Contains(t, o.out, "new queues: test_queue")
+}
