@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/workflow"
 )
@@ -123,7 +124,10 @@ func (e *CommandError) Error() string {
 }
 
 // commandRefusals are what errors.Is knows of a CommandError, by its code.
-var commandRefusals = map[string]error{"PW001": ErrNotPossible, "PW020": ErrNotFound, "PW021": ErrNotPossible, "PW022": ErrKeyTaken}
+var commandRefusals = map[string]error{
+	sqlstate.InvalidTransition: ErrNotPossible, sqlstate.NotFound: ErrNotFound, sqlstate.NotPossible: ErrNotPossible,
+	sqlstate.KeyTaken: ErrKeyTaken,
+}
 
 // Is holds for the sentinel of the code.
 func (e *CommandError) Is(target error) bool { return target == commandRefusals[e.Code] }

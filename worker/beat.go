@@ -2,10 +2,9 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // beatEvery is how often a lane looks for leases to extend.
@@ -56,8 +55,7 @@ func (l *lane) extend(due []*delivery, length time.Duration) {
 	answers, err := extendLeases(ctx, l.w.beats, l, leases(due), length)
 	cancel()
 	l.w.metrics.beat(l.queue, err == nil)
-	var pgErr *pgconn.PgError
-	if len(due) > 1 && errors.As(err, &pgErr) && pgErr.Code == "55P03" {
+	if len(due) > 1 && sqlstate.OfStatement(err) == sqlstate.LockNotAvailable {
 		// One of them is locked, by a transaction that completes its step or by whatever such a one left behind.
 		for i := range due {
 			l.extend(due[i:i+1], length)

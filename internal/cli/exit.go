@@ -62,9 +62,11 @@ func notFoundf(hint, format string, args ...any) error {
 
 // sqlCodes maps what the SQL functions raise.
 var sqlCodes = map[string]int{
-	"PW001": ExitRefused, "PW010": ExitUsage, "PW011": ExitRefused, "PW012": ExitRefused, "PW013": ExitUsage, "PW016": ExitUsage,
-	"PW020": ExitNotFound, "PW021": ExitRefused, "PW022": ExitRefused, "PW023": ExitUsage,
-	"PW024": ExitUsage, "PW030": ExitRefused, "PW031": ExitRefused, "PW032": ExitRefused,
+	sqlstate.InvalidTransition: ExitRefused, sqlstate.UnknownQueue: ExitUsage, sqlstate.TemplateChanged: ExitRefused,
+	sqlstate.TemplateUnsorted: ExitRefused, sqlstate.InvalidTemplate: ExitUsage, sqlstate.MalformedReport: ExitUsage,
+	sqlstate.NotFound: ExitNotFound, sqlstate.NotPossible: ExitRefused, sqlstate.KeyTaken: ExitRefused,
+	sqlstate.ActorOrReasonMissing: ExitUsage, sqlstate.InvalidSetting: ExitUsage,
+	sqlstate.InvalidEntity: ExitRefused, sqlstate.EntityClaimed: ExitRefused, sqlstate.ClaimNotAllowed: ExitRefused,
 }
 
 // classify gives every error its code and hint; what a command already classified stays.
@@ -103,11 +105,11 @@ func connectHint(err error, database string) string {
 	var dialing *net.OpError
 	var name *net.DNSError
 	switch code := sqlstate.Of(err); {
-	case code == "28P01":
+	case code == sqlstate.WrongPassword:
 		return "The password is wrong, or missing: it stands in the URL, in PGPASSWORD or in ~/.pgpass."
-	case code == "28000":
+	case code == sqlstate.LoginRefused:
 		return "The server lets this user not in from here, or not so: pg_hba.conf says whom."
-	case code == "3D000":
+	case code == sqlstate.UndefinedDatabase:
 		return fmt.Sprintf("Make it, then Pawl in it: createdb %s; pawl migrate", database)
 	case code != "":
 		return ""

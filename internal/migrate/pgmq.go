@@ -6,7 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // minPGMQ is the oldest version of the extension that is taken: 1.10.1 gives new queues the column last_read_at.
@@ -52,8 +53,7 @@ func (u *up) createExtension(ctx context.Context, tx pgx.Tx) (bool, error) {
 		_, err := tx.Exec(ctx, `create extension pgmq`)
 		return err
 	})
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "42501" { // not permitted: the SQL needs no superuser
+	if sqlstate.Of(err) == sqlstate.InsufficientPrivilege { // not permitted: the SQL needs no superuser
 		return false, nil
 	}
 	if err != nil {

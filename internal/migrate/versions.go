@@ -2,11 +2,11 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 )
 
 // versionTables are created with the first migration, by the migrator that owns them. schema_versions has one row.
@@ -45,8 +45,7 @@ func read(ctx context.Context, db Queryer) (versions, error) {
 	}
 	err := db.QueryRow(ctx, `select schema_version, functions_version, oldest_binary from pawl.schema_versions`).
 		Scan(&v.schema, &v.functions, &v.oldestBinary)
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
+	if sqlstate.Of(err) == sqlstate.InsufficientPrivilege {
 		return v, fmt.Errorf("reading the schema's version: %w; grant pawl_operator to this role, pawl_orchestrator to that of an orchestrator, select on pawl.schema_versions to that of bin/worker", err)
 	}
 	if err != nil {

@@ -12,6 +12,9 @@ const (
 	IdleInTransaction         = "25P03" // idle_in_transaction_session_timeout
 	TransactionTimeout        = "25P04"
 	UnknownStatement          = "26000" // a prepared statement that this server's connection never saw
+	LoginRefused              = "28000" // by pg_hba.conf, or for the role
+	WrongPassword             = "28P01"
+	UndefinedDatabase         = "3D000"
 	UndefinedSchema           = "3F000"
 	SerializationFailure      = "40001"
 	Deadlock                  = "40P01"
@@ -24,8 +27,6 @@ const (
 	OperatorIntervention      = "57000"
 	QueryCanceled             = "57014" // statement_timeout, or cancelled by an operator
 	DatabaseDropped           = "57P04"
-	UnknownQueue              = "PW010"
-	MalformedReport           = "PW016"
 	classConnection           = "08"
 	classData                 = "22"
 	classLogin                = "28"
@@ -37,6 +38,25 @@ const (
 	classOperatorIntervention = "57"
 	classSystem               = "58"
 	classInternal             = "XX"
+)
+
+// Codes that Pawl's own SQL functions raise.
+const (
+	InvalidTransition    = "PW001"
+	UnknownQueue         = "PW010"
+	TemplateChanged      = "PW011" // other content under a used version
+	TemplateUnsorted     = "PW012"
+	InvalidTemplate      = "PW013"
+	WorkerMissing        = "PW014" // in a call of the worker API
+	MalformedReport      = "PW016"
+	NotFound             = "PW020" // what an operator's command names
+	NotPossible          = "PW021" // in the state that it is in
+	KeyTaken             = "PW022" // by a later task
+	ActorOrReasonMissing = "PW023"
+	InvalidSetting       = "PW024"
+	InvalidEntity        = "PW030"
+	EntityClaimed        = "PW031"
+	ClaimNotAllowed      = "PW032"
 )
 
 // Of is the SQLSTATE in an error's chain, or "". A login's is among them.

@@ -53,9 +53,6 @@ var classes = map[string]Class{
 	"58":    Lost,       // a file of the server's: all of the disk, or the one block that holds what a message needs
 }
 
-// Code is the SQLSTATE in an error's chain, or "".
-func Code(err error) string { return sqlstate.Of(err) }
-
 // Classify says what an error means. Errors of making a connection and errors without a SQLSTATE are never the message's.
 func Classify(err error) Class {
 	code := sqlstate.Of(err)

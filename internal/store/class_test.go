@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/internal/store"
 )
 
@@ -29,7 +30,7 @@ func TestClassesAgreeWithTheDatabase(t *testing.T) {
 		require.NoError(t, tx.QueryRow(t.Context(), `select pawl.is_infrastructure_error($1)`, code).Scan(&infrastructure))
 		err := fmt.Errorf("working: %w", &pgconn.PgError{Code: code})
 		require.Equal(t, infrastructure, store.Classify(err).Infrastructure(), code)
-		require.Equal(t, code, store.Code(err))
+		require.Equal(t, code, sqlstate.Of(err))
 	}
 }
 
@@ -37,7 +38,7 @@ func TestErrorsWithoutACodeAreNeverTheMessages(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF, errors.New("conn closed")} {
 		require.True(t, store.Classify(err).Infrastructure(), err)
-		require.Empty(t, store.Code(err))
+		require.Empty(t, sqlstate.Of(err))
 	}
 	require.Equal(t, store.Timeout, store.Classify(fmt.Errorf("reading: %w", context.DeadlineExceeded)))
 	require.Equal(t, store.Unavailable, store.Classify(context.Canceled))
@@ -73,7 +74,7 @@ func TestALoginThatIsRefusedIsNeverTheMessages(t *testing.T) {
 	errs["42501"] = login(func(c *pgx.ConnConfig) { c.User, c.Password = role, "known" })
 	for code, err := range errs {
 		require.Equal(t, store.Unavailable, store.Classify(err), "%s: %s", code, err)
-		require.Equal(t, code, store.Code(err), err)
+		require.Equal(t, code, sqlstate.Of(err), err)
 	}
 	dial := login(func(c *pgx.ConnConfig) {
 		c.DialFunc = func(context.Context, string, string) (net.Conn, error) { return nil, context.DeadlineExceeded }

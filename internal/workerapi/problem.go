@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/internal/store"
 	"github.com/pawl-dev/pawl/internal/strictjson"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
@@ -30,9 +31,9 @@ func invalid(format string, args ...any) *problem {
 // raised are the errors that the SQL functions raise about a call. Their texts
 // are written for callers; the others' may hold what was sent.
 var raised = map[string]problem{
-	"PW010": {http.StatusNotFound, "UnknownQueue", ""},
-	"PW014": {http.StatusBadRequest, "InvalidRequest", ""},
-	"PW016": {http.StatusBadRequest, "InvalidRequest", ""},
+	sqlstate.UnknownQueue:    {http.StatusNotFound, "UnknownQueue", ""},
+	sqlstate.WorkerMissing:   {http.StatusBadRequest, "InvalidRequest", ""},
+	sqlstate.MalformedReport: {http.StatusBadRequest, "InvalidRequest", ""},
 }
 
 // judge makes an answer of an error, and logs those that are this side's.
@@ -62,7 +63,7 @@ func (a *api) judge(w http.ResponseWriter, r *http.Request, err error) *problem 
 	}
 	class := store.Classify(err)
 	a.config.Log.ErrorContext(r.Context(), "serving the worker API",
-		"path", r.URL.Path, "request_id", w.Header().Get(requestIDHeader), "sqlstate", store.Code(err), "class", string(class))
+		"path", r.URL.Path, "request_id", w.Header().Get(requestIDHeader), "sqlstate", sqlstate.Of(err), "class", string(class))
 	if class.Infrastructure() {
 		return &problem{http.StatusServiceUnavailable, "Unavailable", "the database cannot do it now: send the same again in a moment"}
 	}
