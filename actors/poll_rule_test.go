@@ -66,7 +66,7 @@ func TestAPoolerThatMixesUpStatementsLosesNothingAndIsToldOf(t *testing.T) {
 	text := new(strings.Builder)
 	var mixed atomic.Int32
 	c := h.start(actors.Config{
-		Log:      slog.New(slog.NewTextHandler(text, nil)), // handlers lock
+		Log:      slog.New(slog.NewTextHandler(text, nil)),                              // handlers lock
 		Settings: actors.Settings{VisibilityTimeout: 3 * time.Second, MaxDeliveries: 2}, // long enough for a busy machine: a timeout alone would count
 		Work: &faulty{h.db, func(sql string, _ []any) error {
 			if strings.Contains(sql, "process_task_requests") && mixed.Add(1) <= 4 {
