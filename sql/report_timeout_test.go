@@ -101,3 +101,55 @@ func TestTheDeadlineWaitsForNoReport(t *testing.T) {
 	k.Rest()
 	k.sound()
 }
+
+// What is being reported does not take the place of what else is due.
+func TestAReportThatStaysOpenKeepsTheClockFromNothingElse(t *testing.T) {
+	k := newCommittingKit(t)
+	a, b := k.timed()
+	k.Template("shop/other", nil, step("o", object{"timeout_ms": 1000, "queue": "other_queue"}))
+	other := k.Submit("shop/other")
+	k.ClaimOne("other_queue")
+	k.Exec("update pawl.engine_settings set max_steps_per_transaction = 2")
+	holder := k.begin()
+	holder.Finish(queue, a)
+	reporter := k.begin()
+	reporter.Finish(queue, b)
+	holder.commit()
+	k.Later(time.Minute)
+	require.EqualValues(k, 1, k.Tick()["fired"])
+	require.NotEqual(k, "in_progress", k.steps(other)["o"])
+	reporter.commit()
+	k.Rest()
+	require.Equal(k, "1 complete", get[string](k, attempts))
+	k.sound()
+}
+
+// A failure that cancels a step whose report is not committed yet holds up itself, and nothing behind it.
+func TestAFailureWaitsForAReportAlone(t *testing.T) {
+	k := newCommittingKit(t)
+	timeout := object{"timeout_ms": 60000}
+	k.Template("shop/fast", object{"on_failure": "fail_fast"}, step("a"), step("b", timeout), step("c", object{"retry": object{"max_attempts": 1}}))
+	task := k.Submit("shop/fast")
+	claimed := map[string]delivery{}
+	for _, d := range k.Claim(queue) {
+		claimed[d.Step] = d
+	}
+	k.Template("shop/one", nil, step("x"))
+	other := k.Submit("shop/one")
+	k.Exec("update pawl.engine_settings set direct = false")
+	reporter := k.begin()
+	reporter.Finish(queue, claimed["b"])
+	k.fail(queue, claimed["c"])
+	k.Finish(queue, k.ClaimOne(queue))
+	process := func() {
+		k.Exec("select pawl.apply_step_results(array(select msg_id from pgmq.q_orchestration_step_results where vt <= clock_timestamp()), 'test')")
+	}
+	process()
+	require.Equal(k, "complete", k.steps(other)["x"])
+	require.Equal(k, map[string]string{"a": "in_progress", "b": "in_progress", "c": "in_progress"}, k.steps(task))
+	reporter.commit()
+	k.Expire("orchestration_step_results")
+	k.Rest()
+	require.Equal(k, map[string]string{"a": "cancelled", "b": "complete", "c": "error"}, k.steps(task))
+	k.sound()
+}

@@ -1,8 +1,8 @@
 -- does: takes result messages and applies them: R2's second transaction. A malformed message is a dead letter, and ends its
---   attempt when that is known; one of a newer version is put back for a minute, one whose task somebody holds for a moment.
+--   attempt when that is known; one of a newer version is put back for a minute, one whose task, or a step of it, somebody holds for a moment.
 --   Returns how many were taken.
 -- called by: the result-processor actor.
--- locks: its messages by id, then tasks by id, waiting for each a tenth of a second at most, then their steps.
+-- locks: its messages by id, then tasks by id, then their steps, waiting for each a tenth of a second at most.
 -- raises: 55P03 when somebody holds the row of an entity claim: the messages come back.
 create or replace function pawl.apply_step_results(ids bigint[], processor text default null) returns int
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
@@ -48,10 +48,10 @@ begin
   begin
     -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
     perform pawl.lock_tasks(tasks);
+    perform set_config('lock_timeout', '100ms', true); -- a step that fails fast may cancel one that somebody holds
     perform pawl.settle_step_results(results);
   exception when lock_not_available then
-    held := array(select t.task_id from pawl.tasks t where t.task_id = any (tasks) and not t.task_id = any (array(
-      select f.task_id from pawl.tasks f where f.task_id = any (tasks) order by f.task_id for no key update skip locked)));
+    held := pawl.held_tasks(tasks);
     -- Not a delivery: nobody worked them. Who read them has its last look, of the series that follows, 855 ms later.
     update pgmq.q_orchestration_step_results q set vt = clock_timestamp() + interval '500 ms', read_ct = greatest(q.read_ct - 1, 0)
     where q.msg_id = any (array(select r.msg_id from unnest(results) r where r.task_id = any (held)));

@@ -1,5 +1,6 @@
--- does: says of a step queue that it looks as if nobody read it: none of its messages is held, and the first one has waited
---   for longer than patience. Null when somebody holds one, when none waits for so long, or when the queue's table is gone.
+-- does: says of a step queue that it looks as if nobody read it: none of its first hundred messages is held, and one of them
+--   has waited for longer than patience. Who reads takes the first ones; the rest is not looked at, for a task asks for each of its
+--   steps. Null when somebody holds one, when none waits for so long, or when the queue's table is gone.
 -- called by: explain_step, doctor.
 -- locks: nothing.
 -- raises: nothing.
@@ -10,7 +11,8 @@ begin
   if pawl.queue_table(queue) is null then
     return null;
   end if;
-  execute format('select clock_timestamp() - min(q.vt) from pgmq.%I q having max(q.vt) <= clock_timestamp()', 'q_' || queue) into waited;
+  execute format('select clock_timestamp() - min(f.vt) from (select q.vt from pgmq.%I q order by q.msg_id limit 100) f
+    having max(f.vt) <= clock_timestamp()', 'q_' || queue) into waited;
   return case when waited >= patience then format('no worker holds a message of it, and the first waits for %s: is one running?',
     pawl.show_duration(date_trunc('second', waited))) end;
 end $$;

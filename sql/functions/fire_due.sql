@@ -1,7 +1,7 @@
 -- does: fires what is due: tasks that start now, tasks past their deadline, attempts past their timeout, retries whose
 --   back-off is over. Every orchestrator gets other tasks; one that somebody holds is left for the next round. Of a task that
---   raises no other one hears (fire_alone). Returns {fired, next_due_ms, more, put_off, raised}: fired counts the tasks looked
---   at, one that another has just fired included; next_due_ms counts from now, null when nothing waits for a time; more is due
+--   raises no other one hears (fire_alone). Returns {fired, next_due_ms, more, put_off, raised}: fired counts the tasks of
+--   which something was due; next_due_ms counts from now, null when nothing waits for a time; more is due
 --   than fits one transaction; put_off counts the tasks that raised, and raised is one of them, {task_id, sqlstate, message}.
 -- called by: the step-enqueuer's clock.
 -- locks: tasks and their entity claims, skip locked, then their steps.

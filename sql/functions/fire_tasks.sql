@@ -1,6 +1,7 @@
 -- does: fires what is due of tasks: of the first ones that nobody holds, as many as their steps fit one transaction, at
---   least one. sizes are their numbers of steps: a start or a retry looks at all of them. An attempt whose step somebody holds is
---   just reporting (hand_in_step_results) and left for the next look. Returns how many tasks it took, 0 when none was due.
+--   least one. sizes are their numbers of steps: a start or a retry looks at all of them. A step that somebody holds is just being
+--   reported (hand_in_step_results): it is left for the next look, and so is its task when what is due would end that step.
+--   Returns how many tasks it took: those of which something was due.
 -- called by: fire_due, fire_alone: in a sub-transaction, whose locks are its own, since updating a row that was locked
 --   outside costs a MultiXact.
 -- locks: tasks and their entity claims, skip locked, then their steps, those whose timeout is over skip locked.
@@ -14,18 +15,31 @@ declare
   one record;
   mine uuid[] := '{}';
   size bigint := 0;
+  whole boolean;
+  free int;
   late uuid[];
-  free uuid[];
   starting uuid[];
   retries pawl.step_ref[];
   timeouts pawl.step_result[];
 begin
-  -- Locked one by one, before they count: a task that somebody holds takes no other one's place.
+  -- Locked one by one, before they count: what somebody holds takes no other one's place.
   for one in
-    select t.task_id, u.size from unnest(ids, sizes) u(task_id, size)
-    cross join lateral (select x.task_id from pawl.tasks x where x.task_id = u.task_id for no key update skip locked) t
+    select t.task_id, u.size, t.state, t.due_at <= at as due, p.on_failure = 'fail_fast' as fast from unnest(ids, sizes) u(task_id, size)
+    cross join lateral (select x.* from pawl.tasks x where x.task_id = u.task_id for no key update skip locked) t
+    join pawl.templates p on p.template_id = t.template_id
   loop
     continue when claims and cardinality(pawl.lock_claims(array[one.task_id])) = 0;
+    whole := one.due and one.state <> 'pending' or one.fast and exists (select from pawl.steps s where s.task_id = one.task_id
+      and s.due_at <= at and s.state in ('in_progress', 'enqueued'));
+    select count(*) into free from (select from pawl.steps s where s.task_id = one.task_id and s.state in ('in_progress', 'enqueued')
+      and (s.due_at <= at or whole and s.due_at is not null) for no key update skip locked) l;
+    if whole then
+      continue when free < (select count(*) from pawl.steps s where s.task_id = one.task_id and s.state in ('in_progress', 'enqueued')
+        and s.due_at is not null);
+    else
+      continue when free = 0 and one.due is not true and not exists (select from pawl.steps s where s.task_id = one.task_id
+        and s.due_at <= at and s.state = 'waiting_for_retry');
+    end if;
     exit when mine <> '{}' and size + one.size > bound;
     mine := mine || one.task_id;
     size := size + one.size;
@@ -35,13 +49,6 @@ begin
   end if;
   late := array(select t.task_id from pawl.tasks t where t.task_id = any (mine) and t.due_at <= at
     and t.state <> 'pending' and not pawl.is_final(t.state));
-  if cardinality(late) > 0 then
-    -- Ending a task waits for its steps; who holds one that has a timeout is reporting, perhaps in a transaction that stays open.
-    free := array(select s.task_id from pawl.steps s where s.task_id = any (late) and s.due_at is not null
-      and s.state in ('in_progress', 'enqueued') for no key update skip locked);
-    late := array(select i from unnest(late) i where (select count(*) from pawl.steps s where s.task_id = i and s.due_at is not null
-      and s.state in ('in_progress', 'enqueued')) = cardinality(array_positions(free, i)));
-  end if;
   if cardinality(late) > 0 then
     perform pawl.end_tasks(late, 'timed_out', '{"type": "timeout", "message": "the task ran longer than its timeout"}');
   end if;
@@ -63,6 +70,5 @@ begin
     perform pawl.start_attempts(retries);
     perform pawl.settle_tasks(array(select distinct r.task_id from unnest(retries) r order by r.task_id));
   end if;
-  return case when cardinality(late) + cardinality(starting) + cardinality(timeouts) + cardinality(retries) > 0
-    then cardinality(mine) else 0 end;
+  return cardinality(mine);
 end $$;

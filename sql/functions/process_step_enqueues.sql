@@ -1,8 +1,8 @@
 -- does: takes messages that ask for another look at a task ({task_id, reason}) or at a gated queue ({queue, reason}): builds
 --   large tasks piece by piece, starts what is ready, opens gates. Pieces over the bound of steps in one transaction are
---   asked for again; what names a task that somebody holds is put back for a moment. Returns how many were taken.
+--   asked for again; what names a task that somebody holds, or a step of it, is put back for a moment. Returns how many were taken.
 -- called by: the step-enqueuer actor.
--- locks: its messages by id, then tasks by id, waiting for each a tenth of a second at most, then their steps.
+-- locks: its messages by id, then tasks by id, then their steps, waiting for each a tenth of a second at most.
 -- raises: nothing of its own.
 create or replace function pawl.process_step_enqueues(ids bigint[], processor text default null) returns int
 language plpgsql set jit = off as $$
@@ -25,11 +25,11 @@ begin
   into ids, tasks, queues from own o;
   if tasks is not null then
     begin
-      perform pawl.lock_tasks(tasks); -- inside: see apply_step_results
+      perform pawl.lock_tasks(tasks); -- inside, and shortly: see apply_step_results
+      perform set_config('lock_timeout', '100ms', true);
       perform pawl.settle_asked_tasks(tasks);
     exception when lock_not_available then
-      held := array(select t.task_id from pawl.tasks t where t.task_id = any (tasks) and not t.task_id = any (array(
-        select f.task_id from pawl.tasks f where f.task_id = any (tasks) order by f.task_id for no key update skip locked)));
+      held := pawl.held_tasks(tasks);
       with late as (
         update pgmq.q_orchestration_step_enqueues q set vt = clock_timestamp() + interval '500 ms', read_ct = greatest(q.read_ct - 1, 0)
         where q.msg_id = any (ids) and pawl.as_uuid(q.message->>'task_id') = any (held) returning q.msg_id)

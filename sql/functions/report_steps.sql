@@ -2,7 +2,7 @@
 --   transaction, applies the result when its task is free, else sends it to the results queue. reports: [{msg_id, read_ct,
 --   status: complete|failed|rejected, result?, error?}]. Returns [{msg_id, accepted}]; not accepted means late: the message
 --   is somebody else's by now, or the attempt has ended or is being ended; or its entity claim was lost, which is
---   written as a failure unless the caller rolls back. No timeout ends an attempt whose report was accepted and committed.
+--   written as a failure unless the caller rolls back. No timeout of its step ends an attempt whose report was accepted and committed.
 -- called by: workers, report_and_claim_steps.
 -- locks: its messages by id, then their entity claims, then as hand_in_step_results.
 -- raises: PW010 for an unknown queue, PW016 for a malformed report.

@@ -188,6 +188,11 @@ func chores() []Scenario {
 			k.Submit("t/gated")
 			return Call{SQL: "select pawl.release_held(100, 'clock')"}
 		}},
+		{"ask which tasks somebody holds", func(k *kit.Kit) Call {
+			k.Submit("t/diamond")
+			k.ClaimOne(kit.Queue)
+			return Call{SQL: "select pawl.held_tasks(array(select task_id from pawl.tasks))"}
+		}},
 		{"reconcile a lost message", func(k *kit.Kit) Call {
 			k.Submit("t/retry")
 			k.ClaimOne(kit.Queue)
