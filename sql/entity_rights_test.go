@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -161,14 +162,23 @@ func TestColumnsOfAnyTypeAreComparedByTheirOwnOperators(t *testing.T) {
 }
 
 func TestATableThatIsLockedHoldsUpItsStepAlone(t *testing.T) {
-	for _, mode := range []string{"access exclusive", "share"} { // as by alter table, by create index
-		t.Run(mode, func(t *testing.T) {
+	for name, mode := range map[string]string{ // as by alter table, by create index
+		"the table": "access exclusive", "the table, shared": "share", "a partition": "access exclusive", "a partition, shared": "share",
+	} {
+		t.Run(name, func(t *testing.T) {
 			k := newCommittingKit(t)
 			payInSchema(k, nil)
+			locked := "billing.bills"
+			if strings.Contains(name, "partition") {
+				locked = "billing.part"
+				k.Exec("alter table billing.bills rename to part")
+				k.Exec("create table billing.bills (like billing.part including all) partition by list (number)")
+				k.Exec("alter table billing.bills attach partition billing.part default")
+			}
 			k.Template("shop/one", nil, step("a"))
 			task, other := k.pay("A-2", "admin"), k.Submit("shop/one")
 			stranger := k.begin()
-			stranger.Exec("lock table billing.bills in " + mode + " mode")
+			stranger.Exec("lock table " + locked + " in " + mode + " mode")
 			worker := k.begin()
 			worker.Exec("set local statement_timeout = '30s'")
 			claimed := worker.Claim("work_queue")

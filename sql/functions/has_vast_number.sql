@@ -4,5 +4,5 @@
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.has_vast_number(body jsonb) returns boolean language sql immutable as $$
-  select jsonb_path_exists(body, '$.** ? (@.type() == "number" && (@ >= 1e1000 || @ <= -1e1000 || @ <= 1e-1000 && @ >= -1e-1000 && @ != 0))')
+  select jsonb_path_exists(body, 'strict $.** ? (@.type() == "number" && (@ >= 1e1000 || @ <= -1e1000 || @ <= 1e-1000 && @ >= -1e-1000 && @ != 0))')
 $$;
