@@ -22,8 +22,7 @@ func templates(k *kit.Kit) {
 	k.Helper()
 	none := object{"retry": object{"max_attempts": 3, "backoff": "none"}}
 	k.Exec("select pgmq.create('replies')")
-	// Every queue is there from the start: how many there are tells how many points the reconciler passes.
-	k.Template("t/closed", nil, kit.Step("a", object{"queue": "closed_queue"}))
+	k.Template("t/closed", nil, kit.Step("a", object{"queue": "closed_queue"})) // here: each queue has its points in the reconciler
 	k.Exec("alter table pgmq.q_closed_queue add constraint closed check (message is null)")
 	k.Template("t/diamond", nil, kit.Diamond()...)
 	k.Template("t/fast", object{"on_failure": "fail_fast"}, kit.Step("a"), kit.Step("b"), kit.Step("z: a b"))
