@@ -199,19 +199,13 @@ func checkOpen(ctx context.Context, db *database, ids any) error {
 
 // changeDead gives a command that moves dead letters, and prints how many it moved.
 func (a *app) changeDead(ctx context.Context, done string, which client.DeadLetters, command func(*client.Client, client.By) (client.Outcome, error)) error {
-	by, err := a.who()
-	if err != nil {
-		return err
-	}
-	var outcome client.Outcome
-	err = a.with(ctx, func(db *database) (err error) {
+	outcome, err := a.operate(ctx, func(db *database, by client.By) (outcome client.Outcome, err error) {
 		if ids, ok := which.Filter["ids"]; ok {
 			if err := checkOpen(ctx, db, ids); err != nil {
-				return err
+				return outcome, err
 			}
 		}
-		outcome, err = command(db.client, by)
-		return err
+		return command(db.client, by)
 	})
 	if err != nil {
 		return err

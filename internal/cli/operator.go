@@ -39,13 +39,13 @@ func (a *app) who() (client.By, error) {
 }
 
 // operate gives an operator's command and returns its outcome.
-func (a *app) operate(ctx context.Context, command func(*client.Client, client.By) (client.Outcome, error)) (outcome client.Outcome, err error) {
+func (a *app) operate(ctx context.Context, command func(*database, client.By) (client.Outcome, error)) (outcome client.Outcome, err error) {
 	by, err := a.who()
 	if err != nil {
 		return outcome, err
 	}
-	err = a.with(ctx, func(db *database) error {
-		outcome, err = command(db.client, by)
+	err = a.with(ctx, func(db *database) (err error) {
+		outcome, err = command(db, by)
 		return err
 	})
 	return outcome, err
@@ -53,7 +53,7 @@ func (a *app) operate(ctx context.Context, command func(*client.Client, client.B
 
 // change gives an operator's command and prints its outcome.
 func (a *app) change(ctx context.Context, done string, command func(*client.Client, client.By) (client.Outcome, error)) error {
-	outcome, err := a.operate(ctx, command)
+	outcome, err := a.operate(ctx, func(db *database, by client.By) (client.Outcome, error) { return command(db.client, by) })
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/internal/program"
 	"github.com/pawl-dev/pawl/sql"
 )
 
@@ -24,11 +25,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Example: "  pawl version\n  pawl version --json",
 		Args:    cobra.NoArgs,
 		RunE: run(func(context.Context, []string) error {
-			v := versionOutput{Version: "development", Go: runtime.Version(), Functions: sql.FunctionsVersion}
+			v := versionOutput{Version: program.Version(), Go: runtime.Version(), Functions: sql.FunctionsVersion}
 			if info, ok := debug.ReadBuildInfo(); ok {
-				if info.Main.Version != "" && info.Main.Version != "(devel)" {
-					v.Version = info.Main.Version
-				}
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {
 						v.Commit = s.Value
