@@ -74,7 +74,11 @@ func prepare(ctx context.Context, config Config) (*Server, error) {
 	}
 	if s.dir == "" {
 		s.temporary = true
-		s.dir, err = os.MkdirTemp("", "pawl-postgres-")
+		parent := ""
+		if config.InMemory {
+			parent = inMemory()
+		}
+		s.dir, err = os.MkdirTemp(parent, "pawl-postgres-")
 	} else if s.dir, err = filepath.Abs(s.dir); err == nil {
 		if err := checkFolder(s.dir); err != nil {
 			return nil, err

@@ -61,6 +61,20 @@ func TestServerAnswersAndStopRemovesItsTemporaryFolder(t *testing.T) {
 	require.False(t, listens(server.Port()))
 }
 
+func TestServerInMemoryLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	server, err := Start(t.Context(), Config{Settings: TestSettings(), InMemory: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Stop()) })
+	parent := inMemory()
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	require.Equal(t, parent, filepath.Dir(server.Dir()))
+	require.NoError(t, server.Stop())
+	require.NoDirExists(t, server.Dir())
+}
+
 func TestServerAsksForItsPassword(t *testing.T) {
 	t.Parallel()
 	server, err := Start(t.Context(), Config{Settings: TestSettings()})

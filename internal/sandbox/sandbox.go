@@ -48,7 +48,7 @@ func Start(ctx context.Context, config Config) (*Sandbox, error) {
 func (s *Sandbox) start(ctx context.Context, config Config) (err error) {
 	server := devpg.Config{Logger: config.Log}
 	if !config.Durable {
-		server.Settings = devpg.TestSettings()
+		server.Settings, server.InMemory = devpg.TestSettings(), true
 	}
 	if s.server, err = devpg.Start(ctx, server); err != nil {
 		return err

@@ -26,7 +26,7 @@ func run(command []string) (code int, err error) {
 	if os.Getenv(pgtest.EnvURL) != "" {
 		return program.Execute(command, nil)
 	}
-	server, err := devpg.Start(context.Background(), devpg.Config{Settings: devpg.TestSettings()})
+	server, err := devpg.Start(context.Background(), devpg.Config{Settings: devpg.TestSettings(), InMemory: true})
 	if err != nil {
 		return 1, err
 	}

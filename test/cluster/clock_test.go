@@ -23,7 +23,7 @@ func jumpingServer(t *testing.T) (url string, clock *faults.Clock) {
 	if err != nil {
 		t.Skip(err)
 	}
-	server, err := devpg.Start(t.Context(), devpg.Config{Settings: devpg.TestSettings(), Environment: clock.Environment()})
+	server, err := devpg.Start(t.Context(), devpg.Config{Settings: devpg.TestSettings(), InMemory: true, Environment: clock.Environment()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Stop()) })
 	conn, err := pgx.Connect(t.Context(), server.URL("postgres"))
