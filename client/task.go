@@ -142,7 +142,8 @@ func (f *Filter) check() error {
 }
 
 // List returns tasks in the order of their ids, from the last: the newest first, as far as the ids are in the order of time.
-// Those that Pawl and its clients make are; a Request.ID of the caller's need not be. A state that does not exist is an error that names those that do.
+// Those that Pawl and its clients make are; a Request.ID of the caller's need not be. A state that does not exist is an error
+// that names those that do.
 func (c *Client) List(ctx context.Context, filter Filter) ([]Task, error) {
 	if err := filter.check(); err != nil {
 		return nil, fmt.Errorf("listing tasks: %w", err)

@@ -52,14 +52,20 @@ func TestAnAcceptedReportEndsItsAttempt(t *testing.T) {
 	}
 }
 
+// reportBesideItsTimeout reports b while the clock, whose transaction is returned, ends its attempt: it is late.
+func (k *kit) reportBesideItsTimeout() (clock *kit) {
+	_, b := k.timed()
+	k.Later(time.Minute)
+	clock = k.begin()
+	require.EqualValues(k, 1, clock.Tick()["fired"])
+	k.late(queue, b)
+	return clock
+}
+
 // A report that meets a timeout which is not committed yet is late, whatever it still reads of the step.
 func TestAReportBesideItsTimeoutIsLate(t *testing.T) {
 	k := newCommittingKit(t)
-	_, b := k.timed()
-	k.Later(time.Minute)
-	clock := k.begin()
-	require.EqualValues(k, 1, clock.Tick()["fired"])
-	k.late(queue, b)
+	clock := k.reportBesideItsTimeout()
 	clock.commit()
 	k.Rest()
 	require.Equal(k, "1 waiting_for_retry", get[string](k, attempts))
@@ -70,11 +76,7 @@ func TestAReportBesideItsTimeoutIsLate(t *testing.T) {
 // When that timeout is undone, the result counts after all: it was not thrown away.
 func TestAResultOutlivesATimeoutThatIsUndone(t *testing.T) {
 	k := newCommittingKit(t)
-	_, b := k.timed()
-	k.Later(time.Minute)
-	clock := k.begin()
-	require.EqualValues(k, 1, clock.Tick()["fired"])
-	k.late(queue, b)
+	clock := k.reportBesideItsTimeout()
 	clock.Exec("rollback")
 	k.Rest()
 	require.Equal(k, "1 complete", get[string](k, attempts))

@@ -15,8 +15,8 @@ type handler func(ctx context.Context, d *delivery) (json.RawMessage, error)
 
 // Handle registers the handler for steps that name it, whichever of the worker's queues they come from. The input is
 // decoded into In, the returned value becomes the step's result as JSON. It is called before Start; a name that is empty
-// or taken, or a handler that is nil, is a mistake in the program: it panics. A goroutine may run one handler after another: what a handler locks to
-// its thread or sets for its goroutine, it undoes.
+// or taken, or a handler that is nil, is a mistake in the program: it panics. A goroutine may run one handler after another:
+// what a handler locks to its thread or sets for its goroutine, it undoes.
 func Handle[In, Out any](w *Worker, name string, handle func(ctx context.Context, step Step[In]) (Out, error)) {
 	if handle == nil {
 		panic(fmt.Sprintf("worker: registering handler %q: the function is nil", name))

@@ -1,6 +1,6 @@
 -- does: takes result messages and applies them: R2's second transaction. A malformed message is a dead letter, and ends its
---   attempt when that is known; one of a newer version is put back for a minute, one whose task, or a step of it, somebody holds for a moment.
---   Returns how many were taken.
+--   attempt when that is known; one of a newer version is put back for a minute, one whose task, or a step of it, somebody
+--   holds for a moment. Returns how many were taken.
 -- called by: the result-processor actor.
 -- locks: its messages by id, then tasks by id, then their steps, waiting for each a tenth of a second at most.
 -- raises: 55P03 when somebody holds the row of an entity claim: the messages come back.
@@ -52,9 +52,9 @@ begin
     perform pawl.settle_step_results(results);
   exception when lock_not_available then
     held := pawl.held_tasks(tasks);
-    -- Not a delivery: nobody worked them. Who read them has its last look, of the series that follows, 855 ms later.
-    update pgmq.q_orchestration_step_results q set vt = clock_timestamp() + interval '500 ms', read_ct = greatest(q.read_ct - 1, 0)
-    where q.msg_id = any (array(select r.msg_id from unnest(results) r where r.task_id = any (held)));
+    -- Who read them has its last look, of the series that follows, 855 ms later.
+    perform pawl.put_back('orchestration_step_results', array(select r.msg_id from unnest(results) r where r.task_id = any (held)),
+      interval '500 ms');
     taken := taken - (select count(*) from unnest(results) r where r.task_id = any (held));
     results := array(select r from unnest(results) r where not r.task_id = any (held));
     if cardinality(results) > 0 then

@@ -1,6 +1,6 @@
 -- does: refuses a step created in a state it may not begin in. Every step begins pending with revision 0, and that is
 --   told by its task's audit row; a row inserted with revision 1 has made its first transition already, which is written.
--- called by: statement trigger on pawl.steps (sql/triggers/steps.sql).
+-- called by: statement trigger on pawl.steps (sql/triggers/guards.sql).
 -- locks: nothing.
 -- raises: PW001.
 create or replace function pawl.guard_new_steps() returns trigger language plpgsql as $$

@@ -1,5 +1,5 @@
 -- does: refuses a task created in a state it may not begin in, and writes the audit row of its creation.
--- called by: statement trigger on pawl.tasks (sql/triggers/tasks.sql).
+-- called by: statement trigger on pawl.tasks (sql/triggers/guards.sql).
 -- locks: nothing.
 -- raises: PW001.
 create or replace function pawl.guard_new_tasks() returns trigger language plpgsql as $$

@@ -1,7 +1,7 @@
 -- does: refuses an illegal transition of a step or a wrong revision, whoever tries, and writes the audit rows. A row that
 --   makes two transitions in one update (via) gets two audit rows. A delivery that begins again (in_progress to in_progress
 --   with a new revision) is audited too.
--- called by: statement triggers on pawl.steps (sql/triggers/steps.sql).
+-- called by: statement triggers on pawl.steps (sql/triggers/guards.sql).
 -- locks: nothing.
 -- raises: PW001.
 -- The two row sets are joined in full and compared with "is distinct from": such a join can never be a nested loop, and

@@ -1,6 +1,6 @@
 -- does: refuses an illegal transition of a task or a wrong revision, whoever tries, and writes the audit rows. A row that
 --   makes two transitions in one update (via) gets two audit rows.
--- called by: statement triggers on pawl.tasks (sql/triggers/tasks.sql).
+-- called by: statement triggers on pawl.tasks (sql/triggers/guards.sql).
 -- locks: nothing.
 -- raises: PW001.
 -- The join is as in guard_steps: never a nested loop.

@@ -10,6 +10,7 @@ declare
   tasks uuid[];
   queues text[];
   held uuid[];
+  late bigint[];
   taken int;
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
@@ -30,10 +31,10 @@ begin
       perform pawl.settle_asked_tasks(tasks);
     exception when lock_not_available then
       held := pawl.held_tasks(tasks);
-      with late as (
-        update pgmq.q_orchestration_step_enqueues q set vt = clock_timestamp() + interval '500 ms', read_ct = greatest(q.read_ct - 1, 0)
-        where q.msg_id = any (ids) and pawl.as_uuid(q.message->>'task_id') = any (held) returning q.msg_id)
-      select array(select i from unnest(ids) i where not exists (select from late l where l.msg_id = i)) into ids;
+      late := array(select q.msg_id from pgmq.q_orchestration_step_enqueues q
+        where q.msg_id = any (ids) and pawl.as_uuid(q.message->>'task_id') = any (held));
+      perform pawl.put_back('orchestration_step_enqueues', late, interval '500 ms');
+      ids := array(select i from unnest(ids) i where not i = any (late));
       perform pawl.settle_asked_tasks(array(select u from unnest(tasks) u where not u = any (held)));
     end;
   end if;

@@ -8,11 +8,13 @@ declare
   newer bigint[];
 begin
   execute format($q$
-    with own as materialized (select l.msg_id, l.message from pgmq.%I l where l.msg_id = any ($1) order by l.msg_id for update),
-    back as (update pgmq.%1$I q set vt = clock_timestamp() + interval '1 minute', read_ct = greatest(q.read_ct - 1, 0)
-      where q.msg_id = any (array(select o.msg_id from own o where jsonb_typeof(o.message) = 'object'
-        and case jsonb_typeof(o.message->'v') when 'number' then (o.message->>'v')::numeric > 1 else false end))
-    returning q.msg_id)
-    select array_agg(b.msg_id) from back b $q$, 'q_' || queue) using ids into newer;
-  return array(select i from unnest(ids) i where newer is null or not i = any (newer));
+    with own as materialized (select l.msg_id, l.message from pgmq.%I l where l.msg_id = any ($1) order by l.msg_id for update)
+    select array_agg(o.msg_id) from own o where jsonb_typeof(o.message) = 'object'
+      and case jsonb_typeof(o.message->'v') when 'number' then (o.message->>'v')::numeric > 1 else false end $q$, 'q_' || queue)
+  using ids into newer;
+  if newer is null then
+    return ids;
+  end if;
+  perform pawl.put_back(queue, newer, interval '1 minute');
+  return array(select i from unnest(ids) i where not i = any (newer));
 end $$;
