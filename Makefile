@@ -6,7 +6,7 @@ PACKAGES ?= ./...
 # Packages share one Postgres and the machine: two at a time.
 TEST := go run ./internal/testrun go test -p 2 -timeout 20m
 
-.PHONY: help setup build demo test race cluster mutants lint fmt generate bench bench-peers bench-growth soak versions clean sdk-python
+.PHONY: help setup build demo test race cluster mutants lint platforms fmt generate bench bench-peers bench-growth soak versions clean sdk-python
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ mutants: setup ## deliberate defects, each against the tests that should find it
 lint: ## golangci-lint, and the rules of the house
 	@linter=$$(scripts/setup lint) && $$linter run $(PACKAGES)
 	go test ./internal/lint
+
+platforms: ## everything builds for macOS, and what Windows is promised for Windows
+	GOOS=darwin GOARCH=arm64 go build ./...
+	GOOS=windows GOARCH=amd64 go build ./cmd/... ./client/... ./worker/... ./workflow/... ./actors/... ./messaging/...
 
 fmt: ## format the Go files
 	@gofmt -l -w $$(git ls-files -co --exclude-standard '*.go')

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // forever is a sleep in milliseconds that no check waits for.
@@ -139,9 +140,9 @@ func frozen(ctx context.Context, k *kit) error {
 	if err := k.taken(ctx, task); err != nil {
 		return err
 	}
-	k.process.signal(syscall.SIGSTOP)
+	k.process.signal(child.Suspend)
 	err = k.steal(ctx, task)
-	k.process.signal(syscall.SIGCONT)
+	k.process.signal(child.Resume)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // restartPause is the time before a worker that has ended is started again, as a supervisor would.
@@ -56,7 +58,8 @@ func (p *process) start() error {
 	}
 	cmd := exec.Command("sh", "-c", script(p.config.command))
 	cmd.Env = p.config.env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	child.InGroup(cmd)
+	child.DieWithParent(cmd)
 	cmd.Stdout, cmd.Stderr = p.log, p.log
 	if p.config.output != nil {
 		out := io.MultiWriter(p.log, p.config.output)
@@ -87,7 +90,7 @@ func script(command string) string {
 
 func (p *process) watch(cmd *exec.Cmd, stopped chan struct{}) {
 	err := cmd.Wait()
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
+	_ = child.SignalGroup(cmd, syscall.SIGKILL) // what it left behind
 	p.mu.Lock()
 	p.code = cmd.ProcessState.ExitCode()
 	var exit *exec.ExitError
@@ -110,7 +113,7 @@ func (p *process) watch(cmd *exec.Cmd, stopped chan struct{}) {
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = syscall.Kill(-p.cmd.Process.Pid, s) // it may have ended just now
+	_ = child.SignalGroup(p.cmd, s) // it may have ended just now
 }
 
 // terminate asks the worker to end, and returns its exit code when it has.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // program is one entry of the demo's list of processes: a name, and how it is started, in any language. A process stops
@@ -53,7 +55,7 @@ func (p *process) start() error {
 	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Dir, cmd.Env = p.dir, append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches the demo alone, which stops the rest in order
+	child.InGroup(cmd) // Ctrl-C reaches the demo alone, which stops the rest in order
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", p.name, err)
@@ -77,7 +79,7 @@ func (p *process) kill() (int, error) {
 	if p.cmd == nil {
 		return 0, fmt.Errorf("killing %s: it does not run", p.name)
 	}
-	if err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL); err != nil { // its group: what it runs, too
+	if err := child.SignalGroup(p.cmd, syscall.SIGKILL); err != nil { // its group: what it runs, too
 		return 0, fmt.Errorf("killing %s: %w", p.name, err)
 	}
 	<-p.exited
@@ -118,7 +120,7 @@ func (p *process) stop(grace time.Duration) {
 	case <-p.exited:
 	case <-time.After(grace):
 	}
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its group: what it left behind, usually nothing
+	_ = child.SignalGroup(p.cmd, syscall.SIGKILL) // its group: what it left behind, usually nothing
 	<-p.exited
 }
 

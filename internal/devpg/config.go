@@ -24,6 +24,9 @@ type Config struct {
 	lookInterval string // of Share, in seconds; tests are less patient
 }
 
+// lookInterval in seconds: so often Share looks for users; idle twelve times in a row stops the server.
+const lookInterval = "5"
+
 // User of the server's databases: its superuser.
 const User = "postgres"
 

@@ -27,10 +27,8 @@ func (s *Server) initialize() (password string, err error) {
 	if err := os.WriteFile(passwordFile, []byte(password+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("writing the server's password: %w", err)
 	}
-	if s.owner.credential != nil {
-		if err := os.Chown(passwordFile, int(s.owner.credential.Uid), int(s.owner.credential.Gid)); err != nil {
-			return "", fmt.Errorf("giving the password file to %s: %w", s.owner.name, err)
-		}
+	if err := s.owner.take(passwordFile); err != nil {
+		return "", err
 	}
 	half := data + ".new"
 	if err := os.RemoveAll(half); err != nil {

@@ -7,13 +7,14 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"syscall"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // owner is the user that a server's processes run as: Postgres refuses to run as root.
 type owner struct {
-	name       string
-	credential *syscall.Credential // nil: the user of this process
+	name     string // empty: the user of this process
+	uid, gid uint32
 }
 
 func findOwner() (owner, error) {
@@ -28,7 +29,7 @@ func findOwner() (owner, error) {
 		uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
 		gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
 		if uidErr == nil && gidErr == nil && uid != 0 {
-			return owner{name: name, credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
+			return owner{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 		}
 	}
 	return owner{}, fmt.Errorf("finding a user to run Postgres: root may not, and there is neither postgres nor nobody; run `useradd --system postgres`")
@@ -36,11 +37,11 @@ func findOwner() (owner, error) {
 
 // adopt gives the folder to the owner and proves that the owner reaches it.
 func (o owner) adopt(dir string) error {
-	if o.credential == nil {
+	if o.name == "" {
 		return nil
 	}
-	if err := os.Chown(dir, int(o.credential.Uid), int(o.credential.Gid)); err != nil {
-		return fmt.Errorf("giving %s to %s: %w", dir, o.name, err)
+	if err := o.take(dir); err != nil {
+		return err
 	}
 	probe := exec.Command("/bin/sh", "-c", `cd "$1"`, "sh", dir)
 	o.apply(probe)
@@ -51,10 +52,24 @@ func (o owner) adopt(dir string) error {
 	return nil
 }
 
+// take gives a file or folder to the owner.
+func (o owner) take(path string) error {
+	if o.name == "" {
+		return nil
+	}
+	if err := os.Chown(path, int(o.uid), int(o.gid)); err != nil {
+		return fmt.Errorf("giving %s to %s: %w", path, o.name, err)
+	}
+	return nil
+}
+
 // apply makes the command run as the owner, in a session of its own: a Ctrl-C in the terminal reaches only the parent,
 // which stops its own work first.
 func (o owner) apply(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: o.credential}
+	child.InSession(cmd)
+	if o.name != "" {
+		child.As(cmd, o.uid, o.gid)
+	}
 	if cmd.Dir == "" {
 		cmd.Dir = "/"
 	}

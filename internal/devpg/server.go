@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -62,10 +63,22 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	return s, nil
 }
 
+// checkSystem refuses the systems that the server's watcher and its signals are not made for.
+func checkSystem(name string) error {
+	if name != "windows" {
+		return nil
+	}
+	return errors.New("a server of Pawl's own runs on Linux and macOS, not on Windows; run this command in WSL, " +
+		"or run a Postgres of yours, `pawl migrate --database-url …` and `orchestrator --database-url …`")
+}
+
 // prepare finds binaries and user, and makes the folder.
 func prepare(ctx context.Context, config Config) (*Server, error) {
 	s := &Server{config: config.withDefaults(), dir: config.Dir, exited: make(chan struct{})}
-	var err error
+	err := checkSystem(runtime.GOOS)
+	if err != nil {
+		return nil, err
+	}
 	if s.binaries, err = ensure(ctx); err != nil {
 		return nil, err
 	}

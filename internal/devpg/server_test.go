@@ -28,13 +28,13 @@ const childEnv = "PAWL_DEVPG_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if dir, ok := os.LookupEnv(childEnv); ok {
-		child(dir)
+		serveUntilKilled(dir)
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func child(dir string) {
+func serveUntilKilled(dir string) {
 	server, err := Start(context.Background(), Config{Dir: dir, Settings: TestSettings()})
 	if err != nil {
 		fmt.Println("failed:", err)
@@ -42,6 +42,15 @@ func child(dir string) {
 	}
 	fmt.Println(server.Dir(), server.Port())
 	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func TestWindowsIsToldWhatToDoInstead(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, checkSystem("linux"))
+	require.NoError(t, checkSystem("darwin"))
+	err := checkSystem("windows")
+	require.ErrorContains(t, err, "WSL")
+	require.ErrorContains(t, err, "--database-url")
 }
 
 func TestServerAnswersAndStopRemovesItsTemporaryFolder(t *testing.T) {

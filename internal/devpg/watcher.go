@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"syscall"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // stopScript stops the server of folder $1 (fast, then at once, then by force) and removes the folder when $2 is
@@ -45,7 +46,7 @@ type watcher struct {
 
 func startWatcher(dir, afterwards string) (*watcher, error) {
 	cmd := exec.Command("/bin/sh", "-c", watchScript, "pawl-watcher", dir, afterwards)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	child.InSession(cmd)
 	cmd.Dir = "/"
 	input, err := cmd.StdinPipe()
 	if err != nil {

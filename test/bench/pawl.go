@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/client"
+	"github.com/pawl-dev/pawl/internal/child"
 	"github.com/pawl-dev/pawl/internal/migrate"
 	"github.com/pawl-dev/pawl/worker"
 	"github.com/pawl-dev/pawl/workflow"
@@ -139,7 +140,7 @@ func (e *pawlEngine) startOrchestrator(ctx context.Context) error {
 	cmd.Stderr = os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.DieWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting an orchestrator (make build puts it into bin): %w", err)
 	}

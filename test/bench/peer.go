@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/pawl-dev/pawl/internal/child"
 	"github.com/pawl-dev/pawl/internal/pgmqsql"
 )
 
@@ -85,7 +85,7 @@ func (e *peerEngine) Open(ctx context.Context, pool *pgxpool.Pool, w work) error
 	cmd := exec.CommandContext(ctx, "node", "--no-deprecation", e.script, string(asked))
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = peersFolder, &e.stderr, 10*time.Second
 	cmd.Env = append(os.Environ(), "NODE_ENV=production")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.DieWithParent(cmd)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

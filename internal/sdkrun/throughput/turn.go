@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/client"
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // patience bounds each wait of a turn.
@@ -37,7 +38,7 @@ func (t *turn) run(ctx context.Context) (rate float64, cpu time.Duration, err er
 	worker := exec.CommandContext(ctx, "sh", "-c", "exec "+t.command)
 	worker.Env = append(os.Environ(), "PAWL_DATABASE_URL="+t.url, "PAWL_QUEUE="+t.queue, fmt.Sprintf("PAWL_CONCURRENCY=%d", t.concurrency))
 	worker.Stdout, worker.Stderr = &said, &said
-	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.DieWithParent(worker)
 	if err := worker.Start(); err != nil {
 		return 0, 0, fmt.Errorf("starting the worker: %w", err)
 	}

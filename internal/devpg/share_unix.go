@@ -1,3 +1,5 @@
+//go:build unix
+
 package devpg
 
 import (
@@ -11,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // Shared is a server that several processes use; it lives a little longer than the last of them.
@@ -27,9 +31,6 @@ func (s *Shared) URL(database string) string {
 
 // Leave stops keeping the server alive, before the process ends.
 func (s *Shared) Leave() error { return s.users.Close() }
-
-// lookInterval in seconds: so often is looked for users; idle twelve times in a row stops the server.
-const lookInterval = "5"
 
 // sharedScript stops the server when nobody has held the users' lock for a while. The lock is held while it stops, so
 // that a new user waits and then starts a server anew.
@@ -155,7 +156,7 @@ func (s *Server) startDetached(ctx context.Context) error {
 		return err
 	}
 	watch := exec.Command("/bin/sh", "-c", sharedScript, "pawl-watcher", s.dir, s.config.lookInterval)
-	watch.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	child.InSession(watch)
 	watch.Dir = "/"
 	if err := watch.Start(); err != nil {
 		return errors.Join(fmt.Errorf("starting the server's watcher: %w", err), s.endProcess())
