@@ -73,6 +73,26 @@ func TestAReportBesideItsTimeoutIsLate(t *testing.T) {
 	k.sound()
 }
 
+// Neither is one in time that waits for the timeout's transaction and sees it commit.
+func TestAReportThatWaitsForItsTimeoutIsLate(t *testing.T) {
+	k := newCommittingKit(t)
+	_, b := k.timed()
+	k.Later(time.Minute)
+	clock, reporter := k.begin(), k.begin()
+	require.EqualValues(k, 1, clock.Tick()["fired"])
+	pid := reporter.pid()
+	done := reporter.start(`select set_config('test.answer', pawl.report_steps('work_queue', jsonb_build_array(jsonb_build_object(
+		'msg_id', $1::bigint, 'read_ct', $2::int, 'status', 'complete')), 'w')->0->>'accepted', true)`, b.ID, b.ReadCount)
+	k.untilWaitingOr(done, pid) // a tenth of a second at most
+	clock.commit()
+	k.ended(done)
+	require.Equal(k, "false", get[string](reporter, "select current_setting('test.answer')"))
+	reporter.commit()
+	k.Rest()
+	require.Equal(k, "1 waiting_for_retry", get[string](k, attempts))
+	k.sound()
+}
+
 // When that timeout is undone, the result counts after all: it was not thrown away.
 func TestAResultOutlivesATimeoutThatIsUndone(t *testing.T) {
 	k := newCommittingKit(t)

@@ -58,9 +58,9 @@ func results() []defect {
 			"where free is null or not r.task_id = any (free));", "where free is null);"),
 		sql("hand_in_step_results", "a timeout ends an attempt whose report was accepted", []tests{engine("TestAnAcceptedReport")},
 			"set due_at = null from mine m", "set due_at = s.due_at from mine m"),
-		sql("hand_in_step_results", "a report is accepted beside the timeout that ends its attempt", []tests{engine("TestAReportBesideItsTimeoutIsLate")},
+		sql("hand_in_step_results", "a report is accepted beside the timeout that ends its attempt", []tests{engine("TestAReportThatWaitsForItsTimeoutIsLate")},
 			"'enqueued') and s.due_at is null) into timely;", "'enqueued')) into timely;"),
-		sql("fire_tasks", "the clock does not see a report that is not committed yet", []tests{engine("TestAnAcceptedReport")},
+		sql("fire_tasks", "the clock does not see a report that is not committed yet", []tests{engine("TestAReportThatStaysOpenKeepsTheClock|TestTheDeadlineWaitsForNoReport")},
 			"order by s.due_at, s.task_id, s.step limit bound for no key update skip locked);\n  if cardinality(timeouts)", "order by s.due_at, s.task_id, s.step limit bound);\n  if cardinality(timeouts)"),
 		sql("hand_in_step_results", "a report waits for its task (no skip locked)", []tests{engine("TestAReportWaitsForNoTask"), meeting("running: cancel / report b")},
 			"order by t.task_id for no key update skip locked) end", "order by t.task_id for no key update) end"),
@@ -72,7 +72,7 @@ func results() []defect {
 		sql("settle_step_results", "a task with failed steps ends before its steps were counted", m, "or (t.open_count = u.done and t.failed_count = 0))", "or t.open_count = u.done)"),
 		sql("settle_step_results", "a task goes on as it is although no step of it is active", m, "and (t.active_count + u.active > u.done or", "and (t.open_count > u.done or"),
 		sql("start_attempts", "an attempt begins without a new number", m, "attempt = s.attempt + 1,", "attempt = s.attempt,"),
-		sql("settle_tasks", "ready steps over the bound of a transaction are forgotten", []tests{crashing("more ready steps at once/before")},
+		sql("settle_tasks", "ready steps over the bound of a transaction are forgotten", []tests{crashing("more ready steps than a transaction takes/before")},
 			"      perform pawl.send_step_enqueue(ids, 'more');\n", "      null;\n"),
 	}
 }
