@@ -73,6 +73,27 @@ func TestAReportBesideItsTimeoutIsLate(t *testing.T) {
 	k.sound()
 }
 
+// The clock ends no attempt whose report commits while it looks: it judges what it has locked.
+func TestTheClockJudgesWhatItHasLocked(t *testing.T) {
+	k := newCommittingKit(t)
+	a, b := k.timed()
+	holder, reporter, clock := k.begin(), k.begin(), k.begin()
+	pid := clock.pid()
+	holder.Finish(queue, a)
+	reporter.Finish(queue, b)
+	holder.commit()
+	k.Later(time.Minute)
+	done := clock.start("select pawl.fire_due(100, 'kit')")
+	k.untilWaitingOr(done, pid)
+	reporter.commit()
+	k.ended(done)
+	clock.commit()
+	require.Equal(k, "1 in_progress", get[string](k, attempts))
+	k.Rest()
+	require.Equal(k, "1 complete", get[string](k, attempts))
+	k.sound()
+}
+
 // Neither is one in time that waits for the timeout's transaction and sees it commit.
 func TestAReportThatWaitsForItsTimeoutIsLate(t *testing.T) {
 	k := newCommittingKit(t)

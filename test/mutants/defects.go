@@ -60,7 +60,7 @@ func results() []defect {
 			"set due_at = null from mine m", "set due_at = s.due_at from mine m"),
 		sql("hand_in_step_results", "a report is accepted beside the timeout that ends its attempt", []tests{engine("TestAReportThatWaitsForItsTimeoutIsLate")},
 			"'enqueued') and s.due_at is null) into timely;", "'enqueued')) into timely;"),
-		sql("fire_tasks", "the clock does not see a report that is not committed yet", []tests{engine("TestAReportThatStaysOpenKeepsTheClock|TestTheDeadlineWaitsForNoReport")},
+		sql("fire_tasks", "the clock does not see a report that is not committed yet", []tests{engine("TestTheClockJudgesWhatItHasLocked")},
 			"order by s.due_at, s.task_id, s.step limit bound for no key update skip locked);\n  if cardinality(timeouts)", "order by s.due_at, s.task_id, s.step limit bound);\n  if cardinality(timeouts)"),
 		sql("hand_in_step_results", "a report waits for its task (no skip locked)", []tests{engine("TestAReportWaitsForNoTask"), meeting("running: cancel / report b")},
 			"order by t.task_id for no key update skip locked) end", "order by t.task_id for no key update) end"),
