@@ -1,6 +1,7 @@
 -- does: says whether a request's body is well-formed beyond doubt and asks for nothing that has to be decided: no key, no start
 --   time, no reply. What is in doubt (brackets, digits or bytes that may be too many) is left to the task-request
---   actor. Paths are strict, else a list of strings passes for a string; a 1.0 is no version though it equals 1.
+--   actor, and whether a request_id of a UUID's form is one to its cast. Paths are strict, else a list of strings passes for a
+--   string; a 1.0 is no version though it equals 1.
 -- called by: plain_requests, folded into its condition: one expression, no query.
 -- locks: nothing.
 -- raises: nothing.
@@ -11,7 +12,6 @@ create or replace function pawl.is_plain_request(body jsonb) returns boolean lan
     and not (body ? 'template' and body ?| '{namespace,queue}')
     and not jsonb_path_exists(body - '{v,input,tags}'::text[], 'strict $.* ? (@.type() != "string" || @ == "")')
     and body->>'request_id' like '________-____-____-____-____________'
-    and translate(body->>'request_id', '0123456789abcdefABCDEF', '') = '----'
     and body->>'request_id' <> '00000000-0000-0000-0000-000000000000'
     and (not body ? 'tags' or jsonb_typeof(body->'tags') = 'object'
       and not jsonb_path_exists(body->'tags', 'strict $.* ? (@.type() != "string")'))

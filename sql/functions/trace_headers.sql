@@ -1,6 +1,6 @@
 -- does: gives what a request's headers say about its trace (W3C: traceparent, tracestate, baggage), which its task's messages
 --   carry on. Nothing else of them: other headers tell a queue's reader what a lease or a delivery may be.
--- called by: create_tasks, folded into its statement.
+-- called by: create_tasks, for requests with headers.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.trace_headers(headers jsonb) returns jsonb language sql immutable as $$
