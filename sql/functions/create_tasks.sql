@@ -31,8 +31,7 @@ begin
     insert into pawl.tasks (task_id, template_id, namespace, template, version, key, scope, epoch, correlation_id, requester,
       reply_to, tags, input, trace, requested_at, started_at, state, open_count, active_count, held_count, state_since, due_at)
     select w.task_id, w.template_id, w.namespace, w.name, w.version, w.key, w.scope, w.epoch, w.message->>'correlation_id',
-      w.message->>'requester', w.message->>'reply_to', w.message->'tags', w.message->'input',
-      case when w.headers is not null then pawl.trace_headers(w.headers) end, at,
+      w.message->>'requester', w.message->>'reply_to', w.message->'tags', w.message->'input', pawl.trace_headers(w.headers), at,
       case when w.run_at > at then null else at end,
       case when w.run_at > at then 'pending' else w.begins end, w.step_count,
       case when w.begins = 'steps_in_process' and (w.run_at > at) is not true then w.roots else 0 end, 0, at,
