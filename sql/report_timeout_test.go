@@ -11,15 +11,32 @@ import (
 func (k *kit) timed() (a, b delivery) {
 	k.Template("shop/timed", nil, step("a"), step("b", object{"timeout_ms": 1000, "retry": object{"max_attempts": 2}}))
 	task := k.Submit("shop/timed")
-	for _, d := range k.Claim(queue) {
+	claimed := k.claimedByStep()
+	for _, d := range claimed {
 		require.Equal(k, task, d.Task)
-		if d.Step == "a" {
-			a = d
-		} else {
-			b = d
-		}
 	}
-	return a, b
+	return claimed["a"], claimed["b"]
+}
+
+func (k *kit) claimedByStep() map[string]delivery {
+	k.Helper()
+	claimed := map[string]delivery{}
+	for _, d := range k.Claim(queue) {
+		claimed[d.Step] = d
+	}
+	return claimed
+}
+
+// openReport reports both, while a's transaction holds their task, and lets a minute pass. b's, which is returned, is not committed.
+func (k *kit) openReport(a, b delivery) (reporter *kit) {
+	k.Helper()
+	holder := k.begin()
+	holder.Finish(queue, a)
+	reporter = k.begin()
+	reporter.Finish(queue, b)
+	holder.commit()
+	k.Later(time.Minute)
+	return reporter
 }
 
 const attempts = "select attempt || ' ' || state from pawl.steps where step = 'b'"
@@ -73,33 +90,6 @@ func TestAReportBesideItsTimeoutIsLate(t *testing.T) {
 	k.sound()
 }
 
-// The clock ends no attempt whose report commits while it looks, though another one of the task is due: it judges what it has locked.
-func TestTheClockJudgesWhatItHasLocked(t *testing.T) {
-	k := newCommittingKit(t)
-	timeout := object{"timeout_ms": 1000}
-	k.Template("shop/late", nil, step("a"), step("b", timeout), step("c", timeout))
-	task := k.Submit("shop/late")
-	claimed := map[string]delivery{}
-	for _, d := range k.Claim(queue) {
-		claimed[d.Step] = d
-	}
-	holder, reporter, clock := k.begin(), k.begin(), k.begin()
-	pid := clock.pid()
-	holder.Finish(queue, claimed["a"])
-	reporter.Finish(queue, claimed["b"])
-	holder.commit()
-	k.Later(time.Minute)
-	done := clock.start("select pawl.fire_due(100, 'kit')")
-	k.untilWaitingOr(done, pid)
-	reporter.commit()
-	k.ended(done)
-	clock.commit()
-	require.Equal(k, map[string]string{"a": "complete", "b": "in_progress", "c": "waiting_for_retry"}, k.steps(task))
-	k.Rest()
-	require.Equal(k, "complete", k.steps(task)["b"])
-	k.sound()
-}
-
 // Neither is one in time that waits for the timeout's transaction and sees it commit.
 func TestAReportThatWaitsForItsTimeoutIsLate(t *testing.T) {
 	k := newCommittingKit(t)
@@ -130,17 +120,32 @@ func TestAResultOutlivesATimeoutThatIsUndone(t *testing.T) {
 	k.sound()
 }
 
+// The clock ends no attempt whose report commits while it looks, though another one of the task is due: it judges what it has locked.
+func TestTheClockJudgesWhatItHasLocked(t *testing.T) {
+	k := newCommittingKit(t)
+	timeout := object{"timeout_ms": 1000}
+	k.Template("shop/late", nil, step("a"), step("b", timeout), step("c", timeout))
+	task := k.Submit("shop/late")
+	claimed := k.claimedByStep()
+	reporter, clock := k.openReport(claimed["a"], claimed["b"]), k.begin()
+	pid := clock.pid()
+	done := clock.start("select pawl.fire_due(100, 'kit')")
+	k.untilWaitingOr(done, pid)
+	reporter.commit()
+	k.ended(done)
+	clock.commit()
+	require.Equal(k, map[string]string{"a": "complete", "b": "in_progress", "c": "waiting_for_retry"}, k.steps(task))
+	k.Rest()
+	require.Equal(k, "complete", k.steps(task)["b"])
+	k.sound()
+}
+
 // The clock waits for no report: a task past its deadline is left for the next look while one of its steps reports.
 func TestTheDeadlineWaitsForNoReport(t *testing.T) {
 	k := newCommittingKit(t)
 	a, b := k.timed()
 	k.Exec("update pawl.tasks set due_at = pawl.now() + interval '10 s'")
-	holder := k.begin()
-	holder.Finish(queue, a)
-	reporter := k.begin()
-	reporter.Finish(queue, b)
-	holder.commit()
-	k.Later(time.Minute)
+	reporter := k.openReport(a, b)
 	tick := k.Tick()
 	require.EqualValues(k, 0, tick["fired"])
 	require.Equal(k, false, tick["more"])
@@ -159,12 +164,7 @@ func TestAReportThatStaysOpenKeepsTheClockFromNothingElse(t *testing.T) {
 	other := k.Submit("shop/other")
 	k.ClaimOne("other_queue")
 	k.Exec("update pawl.engine_settings set max_steps_per_transaction = 2")
-	holder := k.begin()
-	holder.Finish(queue, a)
-	reporter := k.begin()
-	reporter.Finish(queue, b)
-	holder.commit()
-	k.Later(time.Minute)
+	reporter := k.openReport(a, b)
 	require.EqualValues(k, 1, k.Tick()["fired"])
 	require.NotEqual(k, "in_progress", k.steps(other)["o"])
 	reporter.commit()
@@ -179,10 +179,7 @@ func TestAFailureWaitsForAReportAlone(t *testing.T) {
 	timeout := object{"timeout_ms": 60000}
 	k.Template("shop/fast", object{"on_failure": "fail_fast"}, step("a"), step("b", timeout), step("c", object{"retry": object{"max_attempts": 1}}))
 	task := k.Submit("shop/fast")
-	claimed := map[string]delivery{}
-	for _, d := range k.Claim(queue) {
-		claimed[d.Step] = d
-	}
+	claimed := k.claimedByStep()
 	k.Template("shop/one", nil, step("x"))
 	other := k.Submit("shop/one")
 	k.Exec("update pawl.engine_settings set direct = false")
