@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pawl-dev/pawl/internal/child"
 	"github.com/pawl-dev/pawl/internal/orchestrator"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
@@ -62,12 +63,12 @@ func (k *kit) start(environment []string, name string, arguments ...string) {
 	k.Helper()
 	c := exec.CommandContext(k.ctx, name, arguments...)
 	c.Env = append(append(os.Environ(), "PAWL_DATABASE_URL="+k.pool.Config().ConnString(), "PAWL_URL="+k.api, "PAWL_TOKEN="+token), environment...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	child.InGroup(c)
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
 	require.NoError(k, c.Start())
 	k.Cleanup(func() {
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		_ = child.SignalGroup(c, syscall.SIGKILL)
 		_ = c.Wait()
 		if k.Failed() {
 			k.Logf("the worker said:\n%s", &said)

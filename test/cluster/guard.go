@@ -5,7 +5,8 @@ import (
 	"io"
 	"os/exec"
 	"sync"
-	"syscall"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // guardScript kills the processes that are noted when its input ends: when this process was killed itself.
@@ -31,7 +32,7 @@ type guard struct {
 
 func startGuard() (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", guardScript, "pawl-guard")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	child.InSession(cmd)
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting the guard of the processes: %w", err)

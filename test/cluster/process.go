@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/child"
 )
 
 // Process is a program that is killed, suspended and started again.
@@ -43,7 +45,7 @@ func (p *Process) Start() error {
 	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Env = append(os.Environ(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches us alone, and we stop the others
+	child.InGroup(cmd) // Ctrl-C reaches us alone, and we stop the others
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name, err)
 	}
@@ -97,7 +99,7 @@ func (p *Process) Stop(grace time.Duration) {
 	if !p.running() {
 		return
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGCONT) // it may be suspended
+	_ = p.cmd.Process.Signal(child.Resume) // it may be suspended
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
@@ -108,10 +110,10 @@ func (p *Process) Stop(grace time.Duration) {
 }
 
 // Suspend stops the process in its tracks; Resume lets it go on. They are false when it does not run.
-func (p *Process) Suspend() bool { return p.signal(syscall.SIGSTOP) }
+func (p *Process) Suspend() bool { return p.signal(child.Suspend) }
 
 // Resume ends Suspend.
-func (p *Process) Resume() bool { return p.signal(syscall.SIGCONT) }
+func (p *Process) Resume() bool { return p.signal(child.Resume) }
 
 func (p *Process) signal(signal syscall.Signal) bool {
 	p.mu.Lock()
