@@ -82,6 +82,7 @@ var undecided = map[string]object{
 	"a number that grows in jsonb": plain(object{"input": number("1e64")}),
 	"a number that grows small":    plain(object{"input": number("1e-64")}),
 	"the longest exponent":         plain(object{"input": number("1e999")}),
+	"a long number of many bytes":  plain(object{"input": []any{number("1e64"), strings.Repeat("m", 600)}}),
 	"more than 1 MiB":              plain(object{"input": strings.Repeat("m", messaging.MaxBody)}),
 	"1 MiB of tags":                plain(object{"tags": object{"m": strings.Repeat("m", messaging.MaxBody)}}),
 	"1 MiB in jsonb alone":         plain(object{"input": slices.Repeat([]any{number("1e60")}, 20_000)}),

@@ -1,5 +1,5 @@
 -- does: writes one delivery as a claim returns it. Text is put together because building an object of fifteen fields again
---   costs as much as all the rest of a claim.
+--   costs as much as all the rest of a claim. right, for substr counts the characters up to the end: that costs as much as writing them.
 -- called by: begin_deliveries.
 -- locks: nothing.
 -- raises: what a malformed by_reference message raises.
@@ -9,5 +9,5 @@ language sql stable as $$
     || ',"lease_ms":' || coalesce(headers->>'lease_ms', '30000') || ',"headers":' || coalesce(headers::text, 'null')
     || case when message ? 'by_reference' then ',' || pawl.inside(pawl.step_input((message->>'task_id')::uuid,
       message->>'step', coalesce((message->>'index')::int, 0))) else '' end
-    || ',' || substr(message::text, 2)
+    || ',' || right(message::text, -1)
 $$;

@@ -10,8 +10,8 @@ declare
 begin
   insert into pawl.audit (task_id, step, index, from_state, to_state, event, revision, attempt, delivery, processor, actor, at)
   select n.task_id, n.step, n.index, 'pending', n.state::text,
-    case when n.revision = 1 and jsonb_array_length(pawl.legal_moves('step')->('pending>' || n.state)) = 1
-      then pawl.legal_moves('step')->('pending>' || n.state)->0->>2
+    case when n.revision = 1 and strpos(pawl.legal_moves('step')->>('pending>' || n.state), '|') = 0
+      then pawl.legal_moves('step')->>('pending>' || n.state)
       else pawl.refuse_transition('step', n.task_id || '/' || n.step, '', n.state::text, 0, n.revision) end,
     n.revision, n.attempt, n.deliveries, working, acting, n.state_since
   from new_rows n

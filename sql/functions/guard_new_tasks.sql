@@ -9,9 +9,8 @@ declare
 begin
   insert into pawl.audit (task_id, to_state, event, revision, processor, actor, at)
   select n.task_id, n.state::text,
-    case when n.revision = 1 and pawl.legal_moves('task') ? ('>' || n.state)
-      then pawl.legal_moves('task')->('>' || n.state)->0->>2
-      else pawl.refuse_transition('task', n.task_id::text, '', n.state::text, 0, n.revision) end,
+    coalesce(case n.revision when 1 then pawl.legal_moves('task')->>('>' || n.state) end,
+      pawl.refuse_transition('task', n.task_id::text, '', n.state::text, 0, n.revision)),
     n.revision, working, acting, n.state_since
   from new_rows n;
   return null;

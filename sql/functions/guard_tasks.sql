@@ -11,19 +11,21 @@ declare
   because text := nullif(current_setting('pawl.reason', true), '');
 begin
   insert into pawl.audit (task_id, from_state, to_state, event, revision, processor, actor, reason, at)
-  select j.task_id, j.moves->(j.hop - 1)->>0, j.moves->(j.hop - 1)->>1,
-    case when j.revision = j.was + jsonb_array_length(j.moves) then j.moves->(j.hop - 1)->>2
-      else pawl.refuse_transition('task', j.task_id::text, j.from_state, j.to_state, j.was, j.revision) end,
+  select j.task_id, case j.hop when 1 then j.from_state else split_part(j.move, '|', 2) end,
+    case when j.was + j.hop = j.revision then j.to_state else split_part(j.move, '|', 2) end,
+    coalesce(case when j.revision = j.was + case strpos(j.move, '|') when 0 then 1 else 2 end then split_part(j.move, '|', 2 * j.hop - 1) end,
+      pawl.refuse_transition('task', j.task_id::text, j.from_state, j.to_state, j.was, j.revision)),
     j.was + j.hop, working, acting, case when j.was + j.hop = j.revision then j.reason end, j.state_since
   from (
-    select coalesce(n.task_id, o.task_id) as task_id, o.state::text as from_state, n.state::text as to_state,
-      o.revision as was, n.revision, n.state_since,
-      coalesce(because, case when n.error is distinct from o.error then n.error->>'type' end) as reason,
-      coalesce(pawl.legal_moves('task')->(o.state || '>' || n.state),
-        case when acting is not null then pawl.legal_moves('task')->('!' || o.state || '>' || n.state) end) as moves,
-      generate_series(1, greatest(n.revision - o.revision, 1)) as hop
-    from new_rows n
-    full join old_rows o on o.task_id = n.task_id
-    where n.state is distinct from o.state or n.revision is distinct from o.revision) j;
+    select m.*, generate_series(1, greatest(m.revision - m.was, 1)) as hop,
+      coalesce(pawl.legal_moves('task')->>(m.from_state || '>' || m.to_state),
+        case when acting is not null then pawl.legal_moves('task')->>('!' || m.from_state || '>' || m.to_state) end) as move
+    from (
+      select coalesce(n.task_id, o.task_id) as task_id, o.state::text as from_state, n.state::text as to_state,
+        o.revision as was, n.revision, n.state_since,
+        coalesce(because, case when n.error is distinct from o.error then n.error->>'type' end) as reason
+      from new_rows n
+      full join old_rows o on o.task_id = n.task_id
+      where n.state is distinct from o.state or n.revision is distinct from o.revision offset 0) m) j;
   return null;
 end $$;

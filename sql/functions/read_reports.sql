@@ -8,11 +8,12 @@ declare
   bad jsonb;
 begin
   with judged as materialized (
-    select r, case when jsonb_typeof(r) <> 'object' or pawl.has_vast_number(r) then false
+    select r, case when jsonb_typeof(r) <> 'object' then false
+      when case when pg_column_size(r) < 512 then octet_length(r::text) >= 1000 end is not false and pawl.has_vast_number(r) then false
       else jsonb_typeof(r->'msg_id') is not distinct from 'number' and jsonb_typeof(r->'read_ct') is not distinct from 'number'
         and coalesce(r->>'status', '') in ('complete', 'failed', 'rejected')
         and (r->>'status' = 'complete' or jsonb_typeof(r->'error') is not distinct from 'object')
-        and octet_length(r::text) <= 1048576
+        and (pg_column_size(r) < 512 or octet_length(r::text) <= 1048576)
         and r - '{msg_id,read_ct,status,result,error}'::text[] = '{}' end as good
     from jsonb_array_elements(reports) r)
   select array_agg(case when j.good then (j.r->>'msg_id')::bigint end), array_agg(case when j.good then (j.r->>'read_ct')::int end),

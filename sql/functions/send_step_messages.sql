@@ -16,12 +16,11 @@ begin
         order by b.ord) as messages
     from (
       select s.queue, r.ord, coalesce(pg_column_size(t.input), 0) + coalesce(d.size, 0) as size,
-        jsonb_build_object('v', 1, 'task_id', s.task_id, 'step', s.step, 'index', s.index, 'attempt', s.attempt,
-          'handler', s.handler, 'config', ts.config, 'correlation_id', t.correlation_id,
-          'token', s.task_id || '/' || s.step || case when s.index > 0 then '/' || s.index else '' end
+        to_jsonb(row(1, s.task_id, s.step, s.index, s.attempt, s.handler, ts.config, t.correlation_id,
+          s.task_id || '/' || s.step || case when s.index > 0 then '/' || s.index else '' end
             || case when s.round > 0 then '#' || s.round else '' end,
           -- What is too large by itself is not unpacked only to be left out again.
-          'input', case when pg_column_size(t.input) <= 16384 then t.input end, 'dependencies', coalesce(d.results, '{}')) as message,
+          case when pg_column_size(t.input) <= 16384 then t.input end, coalesce(d.results, '{}'))::pawl.step_message) as message,
         nullif(coalesce(t.trace, '{}') || case
           when ts.lease_ms <> 30000 or ts.max_deliveries <> 10 or ts.timeout is not null or ts.claim is not null
           then jsonb_strip_nulls(jsonb_build_object('lease_ms', ts.lease_ms, 'max_deliveries', ts.max_deliveries,

@@ -50,15 +50,17 @@ func submits() []defect {
 	random := []tests{engine("TestWhatIsATaskAtOnce")}
 	judged := []tests{engine("TestTemplatesAndSettings")}
 	return []defect{
-		sql("is_plain_request", "a key is not heard: a request with one is plain", decided, "requester,tags}'::text[])::text in", "requester,tags,key}'::text[])::text in"),
+		sql("is_plain_request", "a key is not heard: a request with one is plain", decided, "requester,tags}'::text[] = '{}'", "requester,tags,key}'::text[] = '{}'"),
 		sql("is_plain_request", "a list of texts passes for a text", random, `'strict $.* ? (@.type() != "string" || @ == "")'`, `'$.* ? (@.type() != "string" || @ == "")'`),
 		sql("is_plain_request", "a tag may be a list", random, `'strict $.* ? (@.type() != "string")'`, `'$.* ? (@.type() != "string")'`),
 		sql("is_plain_request", "a request_id's dashes may be anywhere", random, "body->>'request_id' like '________-____-____-____-____________'", "length(body->>'request_id') = 36"),
 		sql("is_plain_request", "a namespace beside a template is ignored", decided, "    and not (body ? 'template' and body ?| '{namespace,queue}')\n", ""),
-		sql("is_plain_request", "what equals version 1 passes for it", random, `::text[])::text in ('{}', '{"v": 1}')`, `::text[]) in ('{}', '{"v": 1}')`),
-		sql("is_plain_request", "bytes that jsonb adds to numbers are not counted", decided, "octet_length(body::text) <= 1048576\n      and ", ""),
+		sql("is_plain_request", "what equals version 1 passes for it", random, " and coalesce(body->>'v', '1') = '1'", ""),
+		sql("is_plain_request", "bytes that jsonb adds to numbers are not counted", decided, "octet_length(body::text) <= 1048576\n        and ", ""),
 		sql("plain_requests", "a function without sequential scans is compiled at every call", []tests{engine("TestFunctionsAreNotCompiled")}, " set jit = off as $$", " as $$"),
 		sql("is_plain_request", "numbers may be as long as they like", random, "{64}|[0-9.-]{65}'", "{64}'"),
+		sql("is_plain_request", "numbers in a small request may be as long as they like", random, "< 512 then (body->'input')::text !~ '[0-9.-]{65}'", "< 512 then true"),
+		sql("read_reports", "a small report may hold a vast number", []tests{engine("BadReports")}, "octet_length(r::text) >= 1000 end", "false end"),
 		sql("is_plain_request", "an input may be nested as deep as it likes", random, "'^([^{[]*[{[]){64}|[0-9", "'[0-9"),
 		sql("plain_requests", "an input schema is not looked at", judged, "t.takes_any_input and not t.has", "not t.has"),
 		sql("plain_requests", "a parked template starts tasks", judged, " and t.parked_reason is null\n", "\n"),
@@ -99,13 +101,13 @@ func gates() []defect {
 func guards() []defect {
 	raw := []tests{engine("TestRawUpdatesMeetTheGuards|Layers")}
 	return []defect{
-		sql("guard_steps", "the guard of steps does not compare revisions", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is not null then"),
-		sql("guard_steps", "the guard of steps lets illegal transitions pass", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is null or j.revision = j.was + jsonb_array_length(j.moves) then"),
+		sql("guard_steps", "the guard of steps does not compare revisions", raw, "case when j.revision = j.was + case strpos(j.move, '|') when 0 then 1 else 2 end then", "case when true then"),
+		sql("guard_steps", "the guard of steps lets illegal transitions pass", raw, "coalesce(case when j.revision = j.was", "coalesce(case when j.move is null then 'any' when j.revision = j.was"),
 		sql("guard_steps", "the guard of steps lets anybody make an operator's transition", raw, "case when acting is not null then", "case when true then"),
 		sql("legal_moves", "an operator's transitions are everybody's", raw, "case when l.operator_only then '!' else '' end || l.from_state", "l.from_state"),
-		sql("guard_tasks", "the guard of tasks lets illegal transitions pass", raw, "case when j.revision = j.was + jsonb_array_length(j.moves) then", "case when j.moves is null or j.revision = j.was + jsonb_array_length(j.moves) then"),
+		sql("guard_tasks", "the guard of tasks lets illegal transitions pass", raw, "coalesce(case when j.revision = j.was", "coalesce(case when j.move is null then 'any' when j.revision = j.was"),
 		sql("guard_tasks", "the first of two transitions in one update is not audited", []tests{model()},
-			"generate_series(1, greatest(n.revision - o.revision, 1)) as hop", "greatest(n.revision - o.revision, 1) as hop"),
+			"generate_series(1, greatest(m.revision - m.was, 1)) as hop", "greatest(m.revision - m.was, 1) as hop"),
 	}
 }
 
