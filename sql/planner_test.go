@@ -25,3 +25,21 @@ func TestFunctionsAreNotCompiled(t *testing.T) {
 	require.Greater(t, get[int](k, "select count(*)::int "+entries), 30)
 	require.Empty(t, list[string](k, "select p.proname "+entries+compiled))
 }
+
+// What a step passes on its way takes its callers' settings: to set them anew at every call is a hundredth of what a step costs that comes
+// alone. So whoever calls one of these has all of them, or takes them from its own callers.
+func TestTheWayOfAStepTakesItsCallersPlans(t *testing.T) {
+	k := newKit(t)
+	passed := []string{"begin_deliveries", "create_tasks", "hand_in_step_results", "plain_requests", "read_reports", "send_step_messages", "settle_step_results"}
+	const all = `p.pronamespace = 'pawl'::regnamespace and p.proname = any ($1)`
+	require.Len(t, list[string](k, "select p.proname from pg_proc p where "+all+" and 'enable_seqscan=off' = any (p.proconfig) is not true order by 1", passed), len(passed))
+	require.Empty(t, list[string](k, "select p.proname from pg_proc p join pawl.role_functions() r on r.name = p.proname where "+all, passed))
+	calls := list[string](k, `select c.proname || ' calls ' || p.proname from pg_proc p
+		join pg_proc c on c.pronamespace = 'pawl'::regnamespace and c.oid <> p.oid and c.prosrc ~ ('pawl\.' || p.proname || '\(')
+		where c.proname <> all ($1) and `+all+` order by 1`, passed)
+	require.Greater(t, len(calls), 8)
+	require.Empty(t, list[string](k, `select c.proname || ' calls ' || p.proname from pg_proc p
+		join pg_proc c on c.pronamespace = 'pawl'::regnamespace and c.oid <> p.oid and c.prosrc ~ ('pawl\.' || p.proname || '\(')
+		where c.proname <> all ($1) and `+all+`
+			and ('{plan_cache_mode=force_generic_plan,enable_seqscan=off,jit=off}'::text[] <@ c.proconfig) is not true order by 1`, passed))
+}

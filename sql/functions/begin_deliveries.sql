@@ -4,7 +4,7 @@
 -- locks: step rows, skip locked; no task row.
 -- raises: what a malformed message raises (refuse_delivery ends it).
 create or replace function pawl.begin_deliveries(queue text, batch pawl.delivery[], worker text) returns json
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+language plpgsql as $$
 #variable_conflict use_column
 declare
   at timestamptz := pawl.now();

@@ -7,7 +7,7 @@
 -- locks: messages and step rows, both skip locked: it never waits.
 -- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option.
 create or replace function pawl.claim_steps(queue text, quantity int, worker text, options jsonb default '{}') returns json
-language plpgsql set jit = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   own text := 'q_' || queue;
   batch pawl.delivery[];

@@ -6,7 +6,7 @@
 -- locks: only the rows it creates.
 -- raises: nothing of its own.
 create or replace function pawl.create_tasks(requests pawl.task_request[]) returns uuid[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+language plpgsql as $$
 declare
   at timestamptz := pawl.now();
   settings pawl.engine_settings;
@@ -20,8 +20,7 @@ begin
   end if;
 
   with wanted as (
-    select r.*, t.namespace, t.name, t.version, t.step_count, t.timeout,
-      (select count(*) from pawl.template_steps s where s.template_id = r.template_id and s.needs_count = 0) as roots,
+    select r.*, t.namespace, t.name, t.version, t.step_count, t.root_count, t.timeout,
       (r.message->>'run_at')::timestamptz as run_at,
       case when t.step_count > settings.max_steps_per_transaction then 'initializing'
         when t.has_special_steps or r.template_id = any (slow_templates) then 'enqueuing_steps'
@@ -34,7 +33,7 @@ begin
       w.message->>'requester', w.message->>'reply_to', w.message->'tags', w.message->'input', pawl.trace_headers(w.headers), at,
       case when w.run_at > at then null else at end,
       case when w.run_at > at then 'pending' else w.begins end, w.step_count,
-      case when w.begins = 'steps_in_process' and (w.run_at > at) is not true then w.roots else 0 end, 0, at,
+      case when w.begins = 'steps_in_process' and (w.run_at > at) is not true then w.root_count else 0 end, 0, at,
       case when w.run_at > at then w.run_at else at + w.timeout end
     from wanted w
     -- The insert alone would wait for whoever is changing a task that is there, a handler's own transaction as well.
@@ -54,13 +53,13 @@ begin
   select array_agg(i.task_id) as ids,
     array_agg(i.task_id) filter (where i.state = 'enqueuing_steps') as slow,
     array_agg(i.task_id) filter (where i.state = 'initializing') as large,
-    array_agg(i.task_id) filter (where i.state = 'steps_in_process') as plain,
+    array_agg(i.task_id) filter (where i.state = 'steps_in_process') as plain, bool_or(i.state = 'pending') as timed,
     (select array_agg((c.task_id, c.step, c.index)::pawl.step_ref) from created c where c.state = 'enqueued') as begun
   into made from inserted i;
   if made.begun is not null then
     perform pawl.send_step_messages(made.begun);
   end if;
-  if exists (select from unnest(requests) r where r.message ? 'run_at') then
+  if made.timed then
     perform pawl.announce_due();
   end if;
   if made.slow is not null then
@@ -69,6 +68,8 @@ begin
   if settings.staged then
     perform pawl.send_step_enqueue(made.plain, 'created');
   end if;
-  perform pawl.send_step_enqueue(made.large, 'build');
+  if made.large is not null then
+    perform pawl.send_step_enqueue(made.large, 'build');
+  end if;
   return coalesce(made.ids, '{}');
 end $$;

@@ -4,7 +4,8 @@
 -- called by: revert_stale_claims.
 -- locks: nothing more: task and step are locked.
 -- raises: nothing of its own.
-create or replace function pawl.end_crashed_claim(c pawl.entity_claims, lost boolean) returns void language plpgsql as $$
+create or replace function pawl.end_crashed_claim(c pawl.entity_claims, lost boolean) returns void
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   s pawl.steps;

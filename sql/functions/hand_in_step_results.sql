@@ -7,7 +7,7 @@
 --   tenth of a second: the clock may be ending it, and what fails fast may cancel one whose report is not committed yet.
 -- raises: nothing of its own.
 create or replace function pawl.hand_in_step_results(results pawl.step_result[]) returns bigint[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set lock_timeout = '100ms' as $$
+language plpgsql set lock_timeout = '100ms' as $$
 declare
   ids uuid[];
   free uuid[];

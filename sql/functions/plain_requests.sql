@@ -6,7 +6,7 @@
 -- locks: nothing.
 -- raises: what a body or a header that is no JSON raises, or a request_id that is no UUID.
 create or replace function pawl.plain_requests(bodies text[], request_headers text[]) returns pawl.task_request[]
-language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+language plpgsql stable as $$
 declare
   settings pawl.engine_settings;
   requests pawl.task_request[] := '{}';

@@ -3,7 +3,7 @@
 -- locks: nothing.
 -- raises: PW016 naming the first bad report.
 create or replace function pawl.read_reports(reports jsonb, out ids bigint[], out counts int[])
-language plpgsql set plan_cache_mode = force_generic_plan as $$
+language plpgsql as $$
 declare
   bad jsonb;
 begin

@@ -1,9 +1,9 @@
 -- does: raises PW001 for a transition that the table of legal transitions does not hold.
--- called by: the guards of tasks and steps.
+-- called by: the guards of tasks and steps, folded into their statements, which with a volatile one have a level more.
 -- locks: nothing.
 -- raises: PW001, always.
 create or replace function pawl.refuse_transition(entity text, id text, from_state text, to_state text, was int, now_is int)
-returns text language plpgsql as $$
+returns text language plpgsql stable as $$
 begin
   raise exception '% % may not go from % (revision %) to % (revision %)',
     entity, id, coalesce(nullif(from_state, ''), 'nothing'), was, to_state, now_is

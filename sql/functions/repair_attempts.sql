@@ -4,7 +4,8 @@
 -- called by: reconcile_attempts.
 -- locks: steps of the locked tasks.
 -- raises: what says nothing about one task: deadlocks, timeouts, a lack of resources.
-create or replace function pawl.repair_attempts(results pawl.step_result[], alone boolean) returns int language plpgsql as $$
+create or replace function pawl.repair_attempts(results pawl.step_result[], alone boolean) returns int
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
   one record;

@@ -5,7 +5,7 @@
 -- locks: nothing.
 -- raises: undefined_function (42883) when a queue is missing: an infrastructure error, the caller tries again.
 create or replace function pawl.send_step_messages(refs pawl.step_ref[]) returns void
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+language plpgsql as $$
 declare
   batch record;
 begin

@@ -5,7 +5,7 @@
 -- locks: steps of the locked tasks. A claim may hold one until its own commit, but a claim waits for nobody.
 -- raises: nothing of its own.
 create or replace function pawl.settle_step_results(results pawl.step_result[]) returns bigint[]
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+language plpgsql as $$
 declare
   at timestamptz := pawl.now();
   ending timestamptz := at + interval '1 microsecond'; -- a history has a task's end after its last step's

@@ -6,7 +6,7 @@
 -- locks: nothing; of two requests with one request_id the later waits for the earlier's commit.
 -- raises: what a body or a header that is no JSON raises, 22004 for a body that is missing: nothing was taken.
 create or replace function pawl.submit_requests(bodies text[], request_headers text[]) returns bigint[]
-language plpgsql set jit = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   fresh pawl.task_request[];
   sent bigint[];
