@@ -37,7 +37,7 @@ func TestKeysAndChecksHoldWithoutGuardsAndFunctions(t *testing.T) {
 		"update pawl.tasks set retrying_count = -1", "update pawl.tasks set waiting_count = -1", "update pawl.tasks set failed_count = -1",
 		"update pawl.steps set worker = null where step = 'a'", // in progress by nobody
 		"update pawl.steps set worker = 'w' where step = 'd'",  // by somebody, but not in progress
-		"update pawl.steps set needs_open = -1", "update pawl.steps set attempt = -1", "update pawl.steps set failures = -1",
+		"update pawl.steps set needs_open = -1", "update pawl.steps set attempt = -1", "update pawl.steps set deliveries = -1", "update pawl.steps set failures = -1",
 		"update pawl.task_identities set key = ''", "update pawl.task_identities set key = repeat('x', 256)",
 		"update pawl.task_identities set status = 'odd'", "update pawl.queues set rate_limit = 5", "update pawl.queues set queue = 'Bad'",
 	} {

@@ -1,5 +1,5 @@
 -- does: raises PW001 for a transition that the table of legal transitions does not hold.
--- called by: the guards of tasks and steps, folded into their statements, which with a volatile one have a level more.
+-- called by: the guards of tasks and steps. Stable: a volatile function keeps their select a level of its own below the insert.
 -- locks: nothing.
 -- raises: PW001, always.
 create or replace function pawl.refuse_transition(entity text, id text, from_state text, to_state text, was int, now_is int)

@@ -1,0 +1,1 @@
+alter table pawl.tasks validate constraint counts_are_natural;

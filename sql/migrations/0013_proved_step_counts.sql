@@ -1,0 +1,1 @@
+alter table pawl.steps validate constraint counts_are_natural;
