@@ -125,6 +125,11 @@ func TestStatesMustFitTheirColumn(t *testing.T) {
 	k.Exec("create table staged (number text primary key, status stage not null, version int not null)")
 	raised = k.refused("PW030", "select pawl.register_entity('other', $1, 'ann', 'why')", entity(object{"table": "staged"}))
 	require.Contains(t, raised.Message, "state paid does not fit column status of staged")
+
+	k.Exec(`create function public.weigh(text) returns boolean language plpgsql as $$ begin raise 'no memory' using errcode = '53200'; end $$`)
+	k.Exec("create domain weighed as text check (public.weigh(value))")
+	k.Exec("create table heavy (number text primary key, status weighed not null, version int not null)")
+	k.refused("53200", "select pawl.register_entity('other', $1, 'ann', 'why')", entity(object{"table": "heavy"}))
 }
 
 func TestColumnsOfAnyTypeAreComparedByTheirOwnOperators(t *testing.T) {

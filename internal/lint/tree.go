@@ -14,8 +14,8 @@ import (
 // root of the module, seen from this package's folder.
 const root = "../.."
 
-// skipped folders hold nothing that we wrote.
-var skipped = []string{".git", "bin", "node_modules", ".venv", "__pycache__", "dist"}
+// skipped folders hold nothing that we wrote: rapid are the draws that it keeps of a failed run.
+var skipped = []string{".git", "bin", "node_modules", ".venv", "__pycache__", "dist", "rapid"}
 
 // file of the module.
 type file struct {

@@ -1,6 +1,6 @@
 -- does: tells the errors after which it makes no sense to go on without the one task, queue or row that raised: infrastructure
 --   errors, but for a queue that is missing.
--- called by: fire_due, fire_alone, release_held, send_reply, revert_stale_claims.
+-- called by: whatever goes on after an error of one: fire_due, release_held, repair_tasks, revert_stale_claims, unfit_state and their like.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.concerns_all(code text) returns boolean language sql immutable as $$

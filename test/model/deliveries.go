@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -73,9 +74,11 @@ func (w *World) Claim(quantity int) []*Message {
 			}
 		}
 	}
+	var crashes []Result
 	for _, m := range ended {
-		w.Apply(Result{Task: m.Task, Step: m.Step, Attempt: m.Attempt, Status: "failed", Retryable: true, After: none, Cause: "crash"})
+		crashes = append(crashes, Result{Task: m.Task, Step: m.Step, Attempt: m.Attempt, Status: "failed", Retryable: true, After: none, Cause: "crash"})
 	}
+	w.Apply(crashes...)
 	return begun
 }
 
@@ -130,10 +133,17 @@ func (w *World) Extend(id int64, read int) string {
 	return "cancelled"
 }
 
-// Apply lets a result meet its step, and the task follow.
-func (w *World) Apply(r Result) {
-	if w.meet(r) {
-		w.settle(r.Task)
+// Apply lets results meet their steps, and then the tasks follow: of results that arrive together each counts, though one of
+// them may end its task.
+func (w *World) Apply(results ...Result) {
+	met := map[int]bool{}
+	for _, r := range results {
+		if w.meet(r) {
+			met[r.Task] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(met)) {
+		w.settle(id)
 	}
 }
 
@@ -192,15 +202,13 @@ func (w *World) Fire() {
 		}
 	}
 	for id, t := range w.Tasks {
-		late := false
-		for i := range t.Steps {
-			if s := &t.Steps[i]; due(s.Due) && active(s.State) {
-				late = w.meet(Result{Task: id, Step: i, Attempt: s.Attempt, Status: "failed", Retryable: true, After: none, Cause: "timeout"}) || late
+		var late []Result
+		for i, s := range t.Steps {
+			if due(s.Due) && active(s.State) {
+				late = append(late, Result{Task: id, Step: i, Attempt: s.Attempt, Status: "failed", Retryable: true, After: none, Cause: "timeout"})
 			}
 		}
-		if late {
-			w.settle(id)
-		}
+		w.Apply(late...)
 	}
 	for id, t := range w.Tasks {
 		for i := range t.Steps {
