@@ -19,5 +19,5 @@ func TestZeroValuesAreTheDefaultsOfTheSettings(t *testing.T) {
 	require.Equal(t, settings.Poll, zero.Poll)
 	require.Equal(t, settings.ProvenPoll, zero.ProvenPoll)
 	require.Equal(t, settings.Concurrency, zero.Queues[0].Concurrency)
-	require.Equal(t, settings.NoListen, zero.NoListen)
+	require.Equal(t, settings.ListenerURL, zero.ListenerURL)
 }

@@ -25,7 +25,12 @@ func main() { program.Main(run) }
 func run(ctx context.Context, stop func(), args []string) int {
 	var settings config.Orchestrator
 	p := program.Program{Name: "orchestrator", Usage: usage, Settings: &settings, LogLevel: &settings.LogLevel}
-	p.Work = func(ctx context.Context, log *slog.Logger) error { return work(ctx, stop, settings, log) }
+	p.Work = func(ctx context.Context, log *slog.Logger) error {
+		if err := program.CheckURLs(settings.DatabaseURL, settings.ListenerURL); err != nil {
+			return err
+		}
+		return work(ctx, stop, settings, log)
+	}
 	return p.Run(ctx, args)
 }
 

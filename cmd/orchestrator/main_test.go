@@ -47,6 +47,9 @@ func TestExitCodes(t *testing.T) {
 		"bad level":        {[]string{"--log-level", "loud"}, 2},
 		"an argument":      {[]string{"now"}, 2},
 		"no such file":     {[]string{"--config", "/nowhere/pawl.toml"}, 2},
+		"no database":      {nil, 2},
+		"bad database":     {[]string{"--database-url", "postgres://:x:y"}, 2},
+		"bad listener":     {[]string{"--database-url", "postgres://127.0.0.1:1/none", "--listener-url", "postgres://:x:y"}, 2},
 		"no such database": {[]string{"--database-url", "postgres://127.0.0.1:1/none", "--listen", "off", "--connect-wait", "300ms"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

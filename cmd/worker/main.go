@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -38,12 +37,12 @@ func run(ctx context.Context, stop func(), args []string) int {
 		if err != nil {
 			return program.Misuse(err)
 		}
-		if settings.DatabaseURL == "" {
-			return program.Misuse(errors.New("no database is named; set PAWL_DATABASE_URL or --database-url"))
+		if err := program.CheckURLs(settings.DatabaseURL, settings.ListenerURL); err != nil {
+			return err
 		}
 		pool, err := pgxpool.New(ctx, settings.DatabaseURL)
 		if err != nil {
-			return program.Misuse(fmt.Errorf("reading database_url: %w", err))
+			return fmt.Errorf("opening the pool: %w", err)
 		}
 		defer pool.Close()
 		go func() { <-ctx.Done(); stop() }()

@@ -97,7 +97,7 @@ func TestAWorkerKilledInTheMiddleLosesNothing(t *testing.T) {
 	// The lease ends, as time would end it; the next delivery finds a step that does not take so long.
 	_, err := pool.Exec(t.Context(), `update pgmq.q_work_queue set vt = clock_timestamp(), message = jsonb_set(message, '{input,ms}', '1')`)
 	require.NoError(t, err)
-	start(t, pool, "--queues", "work_queue", "--name", "second", "--handlers", "sleep,noop", "--poll", "50ms", "--no-listen")
+	start(t, pool, "--queues", "work_queue", "--name", "second", "--handlers", "sleep,noop", "--poll", "50ms", "--listener-url", "off")
 	awaitState(t, pool, task, "complete")
 	var deliveries, attempt int
 	require.NoError(t, pool.QueryRow(t.Context(), `select deliveries, attempt from pawl.steps where task_id = $1`, task).Scan(&deliveries, &attempt))
@@ -127,7 +127,8 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 	t.Parallel()
 	stop := func() {}
 	for _, arguments := range [][]string{
-		{"--queues", "a:b", "--database-url", "postgres://localhost"}, {"--database-url", "postgres://localhost"}, {"rest"}, {"--log-level", "loud"}, {"--nonsense"},
+		{"--queues", "a:b", "--database-url", "postgres://localhost"}, {"--database-url", "postgres://localhost"}, {"rest"},
+		{"--queues", "a", "--database-url", "postgres://localhost", "--listener-url", "postgres://:x:y"}, {"--log-level", "loud"}, {"--nonsense"},
 	} {
 		require.Equal(t, 2, run(t.Context(), stop, arguments), arguments)
 	}

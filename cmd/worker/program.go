@@ -47,14 +47,17 @@ func parseQueues(names []string, concurrency int) ([]worker.Queue, error) {
 }
 
 func (p *service) worker(tracing *telemetry.Tracing) (*worker.Worker, error) {
-	config := worker.Config{
+	settings := worker.Config{
 		Pool: p.pool, Queues: p.queues, Name: p.settings.Name, Grace: p.settings.Grace, Poll: p.settings.Poll,
-		ProvenPoll: p.settings.ProvenPoll, NoListen: p.settings.NoListen, Log: p.log, Metrics: p.registry,
+		ProvenPoll: p.settings.ProvenPoll, ListenerURL: p.settings.ListenerURL, Log: p.log, Metrics: p.registry,
+	}
+	if settings.ListenerURL == config.Off {
+		settings.ListenerURL, settings.NoListen = "", true
 	}
 	if tracing.Enabled() {
-		config.Tracer = tracing.Provider()
+		settings.Tracer = tracing.Provider()
 	}
-	w, err := worker.New(config)
+	w, err := worker.New(settings)
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pawl-dev/pawl/internal/config"
 )
 
 // server answers /healthz, /readyz and /metrics.
 type server struct{ http *http.Server }
 
 func (p *service) serve(ctx context.Context, name string) (*server, error) {
-	if p.settings.Listen == "off" {
+	if p.settings.Listen == config.Off {
 		return nil, nil
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.settings.Listen)

@@ -2,6 +2,9 @@ package config
 
 import "time"
 
+// Off is the address of what is not wanted.
+const Off = "off"
+
 // Orchestrator has the settings of cmd/orchestrator.
 type Orchestrator struct {
 	DatabaseURL string `key:"database_url" doc:"Postgres that pawl migrate has seen, as postgres://user@host/database"`
@@ -43,7 +46,7 @@ type Worker struct {
 	ConnectWait time.Duration `key:"worker.connect_wait" default:"1m" doc:"how long a start tries while the database cannot be reached"`
 	Poll        time.Duration `key:"worker.poll" default:"1s" doc:"between looks at an idle queue while notifications are not proven to arrive"`
 	ProvenPoll  time.Duration `key:"worker.proven_poll" default:"5s" doc:"between looks at an idle queue while they are"`
-	NoListen    bool          `key:"worker.no_listen" doc:"do without notifications, for transaction poolers"`
+	ListenerURL string        `key:"worker.listener_url" doc:"the server itself, for notifications, when database_url leads through a transaction pooler; off: poll; empty: database_url"`
 }
 
 // Engine has what the file says of all orchestrators of a database; `pawl config apply` puts it there.

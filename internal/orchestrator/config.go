@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pawl-dev/pawl/actors"
+	"github.com/pawl-dev/pawl/internal/config"
 	"github.com/pawl-dev/pawl/internal/telemetry"
 )
 
@@ -45,7 +46,7 @@ func (c Config) withDefaults() Config {
 		c.ListenerURL = c.DatabaseURL
 	}
 	if c.Listen == "" {
-		c.Listen = off
+		c.Listen = config.Off
 	}
 	if c.Connections == 0 {
 		c.Connections = 10
@@ -63,6 +64,3 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
-
-// off is what an address says that is not to be used.
-const off = "off"

@@ -17,7 +17,7 @@ func TestZeroValuesAreTheDefaultsOfTheSettings(t *testing.T) {
 	require.NoError(t, config.Load(&settings, config.Sources{Env: func(string) string { return "" }}))
 	said, zero := FromSettings(settings, nil).withDefaults(), Config{}.withDefaults()
 	require.Equal(t, "127.0.0.1:8080", said.Listen)
-	require.Equal(t, off, zero.Listen, "the one difference: a program that embeds an orchestrator opens no port unasked")
+	require.Equal(t, config.Off, zero.Listen, "the one difference: a program that embeds an orchestrator opens no port unasked")
 	said.Listen = zero.Listen
 	said.Registry = zero.Registry
 	for i := range reflect.TypeFor[Config]().NumField() {

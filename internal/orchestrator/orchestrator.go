@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pawl-dev/pawl/actors"
+	"github.com/pawl-dev/pawl/internal/config"
 	"github.com/pawl-dev/pawl/internal/migrate"
 	"github.com/pawl-dev/pawl/internal/program"
 	"github.com/pawl-dev/pawl/internal/store"
@@ -80,14 +81,14 @@ func (o *Orchestrator) start(ctx context.Context) error {
 	if o.actors, err = actors.Start(ctx, o.actorsConfig(metrics)); err != nil {
 		return err
 	}
-	if o.config.Listen != off {
+	if o.config.Listen != config.Off {
 		o.server, err = o.serve(ctx)
 	}
 	return err
 }
 
 func (o *Orchestrator) startListener(ctx context.Context, metrics *telemetry.Metrics) error {
-	if o.config.ListenerURL == off {
+	if o.config.ListenerURL == config.Off {
 		return nil
 	}
 	listener, err := pgmq.NewListener(pgmq.ListenerConfig{

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/pflag"
 
 	"github.com/pawl-dev/pawl/internal/config"
@@ -109,6 +110,23 @@ func (m misuse) Unwrap() error { return m.error }
 
 // Misuse marks an error as the caller's mistake: exit code 2.
 func Misuse(err error) error { return misuse{err} }
+
+// CheckURLs refuses, as the caller's mistake, a database that is not named and URLs that cannot be read: nothing else would
+// notice before the database is reached. listener may be off.
+func CheckURLs(database, listener string) error {
+	if database == "" {
+		return Misuse(errors.New("no database is named; set PAWL_DATABASE_URL or --database-url"))
+	}
+	if _, err := pgxpool.ParseConfig(database); err != nil {
+		return Misuse(fmt.Errorf("reading database_url: %w", err))
+	}
+	if listener != "" && listener != config.Off {
+		if _, err := pgxpool.ParseConfig(listener); err != nil {
+			return Misuse(fmt.Errorf("reading listener_url: %w", err))
+		}
+	}
+	return nil
+}
 
 func (p Program) complain(err error) int {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, err)
