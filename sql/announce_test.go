@@ -82,3 +82,23 @@ func TestWhatACallTakesItselfWakesNobody(t *testing.T) {
 	held = many
 	require.Equal(k, []string{"work_queue"}, k.announced(func() { exchange(10) }), "more than a few are announced: others may be idle")
 }
+
+func TestAQueueNamedFinishedTakesNoEndsAnnouncement(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("wake/finished", nil, step("a", object{"queue": "finished"}))
+	listener, err := k.pool.Acquire(k.Context())
+	require.NoError(t, err)
+	defer listener.Release()
+	for _, channel := range []string{"pawl_finished", "pgmq.q_finished.INSERT"} {
+		_, err = listener.Exec(k.Context(), "listen "+pgx.Identifier{channel}.Sanitize())
+		require.NoError(t, err)
+	}
+	k.Exec("select pg_sleep(0.005)") // as above
+	k.Exec("select pawl.tell('pgmq.q_finished.INSERT', 'pawl_queues.announced_finished'), pawl.announce_finished()")
+	seen := map[string]bool{}
+	for len(seen) < 2 {
+		n, err := listener.Conn().WaitForNotification(k.Context())
+		require.NoError(t, err)
+		seen[n.Channel] = true
+	}
+}

@@ -284,3 +284,24 @@ func TestTheClockOfLeasesIsMovedByHeartbeats(t *testing.T) {
 	k.Exec("select pawl.extend_leases($1, jsonb_build_array(jsonb_build_object('msg_id', $2::bigint, 'read_ct', 1)), 600000)", queue, d.ID)
 	require.True(k, get[bool](k, far, 590*time.Second))
 }
+
+// Somebody may hold a step for longer than its deliveries last: what never began is no delivery.
+func TestAStepThatSomebodyHoldsIsNotDelivered(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("held/one", nil, step("a", object{"max_deliveries": 3}))
+	task := k.Submit("held/one")
+	k.ClaimOne("work_queue") // and dies
+	holder := k.begin()
+	holder.Exec("select from pawl.steps where task_id = $1 for update", task)
+	for range 12 {
+		k.Expire("work_queue")
+		require.Empty(t, k.Claim("work_queue"))
+	}
+	require.Empty(t, k.ids("orchestration_step_results"))
+	holder.commit()
+	k.Expire("work_queue")
+	d := k.ClaimOne("work_queue")
+	require.Equal(t, 2, d.ReadCount, "the first one counts")
+	k.Finish("work_queue", d)
+	require.Equal(t, "complete", k.State(task))
+}

@@ -209,6 +209,9 @@ func TestTransitionIsACompareAndSwap(t *testing.T) {
 	k.refused("PW021", "select pawl.transition_task_state_atomic($1, 'steps_in_process', 'waiting_for_retry')", task)
 	k.refused("PW001", "select pawl.transition_task_state_atomic($1, 'steps_in_process', 'initializing')", task)
 	k.refused("PW020", "select pawl.transition_task_state_atomic($1, 'steps_in_process', 'initializing')", uuid.New())
+	later := k.Submit("why/one", object{"run_at": "2999-01-01T00:00:00Z"})
+	raised := k.refused("PW021", "select pawl.transition_task_state_atomic($1, 'pending', 'enqueuing_steps')", later)
+	require.Contains(t, raised.Message, "has not begun")
 }
 
 func TestCyclesAreFoundWithTheirPath(t *testing.T) {

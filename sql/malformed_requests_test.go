@@ -32,3 +32,15 @@ func TestAVastRequestIDBecomesADeadLetterBesideItsNeighbours(t *testing.T) {
 	require.Equal(t, []int64{bad, raising}, list[int64](k, `select msg_id from pawl.dead_letters
 		where queue = 'orchestration_task_requests' and message->>'request_id' = $1 order by 1`, vast))
 }
+
+func TestAnActorThatRepeatsItselfMakesOneTask(t *testing.T) {
+	k := newKit(t)
+	template := k.Template("shop/one", nil, step("a"))
+	twice := object{"msg_id": k.Send("shop/one"), "template_id": template}
+	require.Len(t, get[[]object](k, "select pawl.process_task_requests($1)", []object{twice, twice}), 1)
+	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.tasks"))
+	gone := object{"msg_id": k.Send("shop/gone"), "template_id": template + 100}
+	outcomes := get[[]object](k, "select pawl.process_task_requests($1)", []object{gone})
+	require.Equal(t, "invalid", outcomes[0]["outcome"], "%v", outcomes)
+	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.dead_letters"))
+}

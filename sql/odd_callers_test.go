@@ -66,3 +66,19 @@ func TestARefusedDeliveryEndsItsOwnIndex(t *testing.T) {
 		"error": object{"type": "dead_letter", "message": "it raises", "retryable": true}},
 		k.object("select message from pgmq.q_orchestration_step_results"))
 }
+
+func TestALeaseHasALengthThatSomebodyLivesToSee(t *testing.T) {
+	k := newKit(t)
+	k.Template("shop/one", nil, step("a"))
+	k.Submit("shop/one")
+	for _, lease := range []any{0, -5, 43_200_001, 9_000_000_000_000_000} {
+		k.refused("PW024", "select pawl.claim_steps('work_queue', 1, 'w', jsonb_build_object('lease_ms', $1::bigint))", lease)
+		k.refused("PW024", "select pawl.extend_leases('work_queue', '[]', $1)", lease)
+	}
+	k.refused("PW024", "select pawl.extend_leases('work_queue', '[]', null)")
+	for _, quantity := range []any{nil, -1} {
+		k.refused("PW024", "select pawl.claim_steps('work_queue', $1, 'w')", quantity)
+	}
+	require.Equal(t, "[]", get[string](k, "select pawl.claim_steps('work_queue', 0, 'w')::text"))
+	k.Exec(`select pawl.claim_steps('work_queue', 1, 'w', '{"lease_ms": null}')`)
+}

@@ -66,3 +66,33 @@ func TestARepeatedSubmitDoesNotWaitForAnOpenReport(t *testing.T) {
 	open.commit()
 	require.Equal(t, "complete", k.State(uuid.MustParse(body["request_id"].(string))))
 }
+
+// A transaction that sees the database as it was at its begin does not see who waits for a key by now: its report is applied
+// by one that does.
+func TestAReportOfAnOlderSnapshotIsAppliedWithAFreshOne(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("snap/key", nil, step("a", object{"key": "${input.k}"}))
+	first := k.Submit("snap/key", object{"input": object{"k": "x"}})
+	k.Rest()
+	d := k.ClaimOne("work_queue")
+	handler := k.begin()
+	handler.Exec("set transaction isolation level repeatable read")
+	handler.Exec("select from pawl.tasks")
+	second := k.Submit("snap/key", object{"input": object{"k": "x"}})
+	k.Rest()
+	require.Equal(t, "waiting", k.steps(second)["a"])
+	handler.Finish("work_queue", d)
+	handler.commit()
+	k.Rest()
+	require.Equal(t, "complete", k.State(first))
+	require.Equal(t, "complete", k.State(second))
+}
+
+func TestASubmitOfAnOlderSnapshotIsAMessage(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("sub/one", nil, step("a"))
+	producer := k.begin()
+	producer.Exec("set transaction isolation level repeatable read")
+	require.Len(t, producer.submit(plain()), 1)
+	producer.commit()
+}

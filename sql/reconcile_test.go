@@ -207,3 +207,27 @@ func TestOneReconcilerAtATimeAndItWaitsForNoTask(t *testing.T) {
 	require.Equal(t, object{"engine": 1.0, "foreign": 0.0}, k.reconcile()["repaired"])
 	k.sound()
 }
+
+// A report that is committed while a pass looks for messages has the next id of the results, whatever the pass knew before.
+func TestAReportThatComesDuringAPassIsWaitedFor(t *testing.T) {
+	k := newCommittingKit(t)
+	setting(k, "direct = false")
+	k.Template("rec/one", nil, step("a"))
+	task := k.Submit("rec/one")
+	d := k.ClaimOne("work_queue")
+	k.Later(2 * time.Minute)
+	worker, pass := k.begin(), k.begin()
+	worker.Exec("lock table pgmq.q_work_queue")
+	pid := pass.pid()
+	passed := pass.start("select pawl.reconcile('r')")
+	k.untilWaiting(pid)
+	worker.Finish("work_queue", d)
+	worker.commit()
+	pass.ended(passed)
+	pass.commit()
+	for range 2 {
+		require.EqualValues(t, 0, k.reconcile()["repaired"].(object)["foreign"])
+	}
+	k.Rest()
+	require.Equal(t, "complete", k.State(task))
+}

@@ -167,3 +167,21 @@ func TestRolesCostNothingWhereTheyAreNotInstalled(t *testing.T) {
 	k.Exec("select pawl.refresh_roles()")
 	require.Zero(t, get[int](k, `select count(*) from pg_proc p where p.proname = 'claim_steps' and p.prosecdef`))
 }
+
+func TestAQueueThatSomebodyElseMadeIsWorkedLikeAnyOther(t *testing.T) {
+	k := newRolesKit(t)
+	ann, name := k.login()
+	who := pgx.Identifier{name}.Sanitize()
+	for _, grant := range []string{"usage, create on schema pgmq", "all on all tables in schema pgmq", "all on all sequences in schema pgmq"} {
+		k.Exec("grant " + grant + " to " + who)
+	}
+	ann.Exec("select pgmq.create('ann_queue')")
+	k.Template("shop/ann", nil, step("a", object{"queue": "ann_queue"}))
+	engine, _ := k.login("pawl_orchestrator")
+	task := engine.Submit("shop/ann")
+	engine.Exec("select pawl.reconcile('r')")
+	require.Equal(t, []string{"a"}, engine.work("ann_queue"))
+	require.Equal(t, "complete", k.State(task))
+	operator, _ := k.login("pawl_operator")
+	operator.Exec("select from pgmq.q_ann_queue")
+}

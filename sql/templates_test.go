@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -116,4 +117,14 @@ func TestDefinitionsHaveTheFieldsThatTheParserWrites(t *testing.T) {
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(written)),
 		list[string](k, `select place || '.' || field from pawl.template_fields() order by (place || '.' || field) collate "C"`))
+}
+
+func TestAFieldThatIsNullIsNotThere(t *testing.T) {
+	k := newKit(t)
+	k.Exec("select pawl.register_template($1)", twoSteps(object{"stuck_after": nil}, object{"needs": nil}))
+	k.Exec("update pawl.templates set stuck_after = 'null'") // as it was stored once
+	k.Template("shop/one", nil, step("a"))
+	k.Submit("shop/one")
+	k.Later(2 * time.Hour)
+	k.reconcile()
 }

@@ -3,6 +3,7 @@ package sql_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -95,6 +96,24 @@ func newCountingKit(t *testing.T) *kit {
 	require.NoError(t, err)
 	t.Cleanup(conn.Release)
 	return kitOn(t, conn, nil)
+}
+
+// Whether a task's steps are there was decided when it was created, and the bound may have moved since.
+func TestALargeTaskThatWasPutOffIsBuiltThoughTheBoundHasMoved(t *testing.T) {
+	for name, bounds := range map[string][2]int{"up": {2, 2000}, "down": {2000, 2}} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t)
+			k.Template("wide/later", nil, chain(3)...)
+			k.Exec("update pawl.engine_settings set max_steps_per_transaction = $1", bounds[0])
+			task := k.Submit("wide/later", object{"run_at": time.Now().Add(time.Minute).Format(time.RFC3339)})
+			k.Exec("update pawl.engine_settings set max_steps_per_transaction = $1", bounds[1])
+			k.Later(2 * time.Minute)
+			k.Tick()
+			k.Rest()
+			require.Equal(t, []string{"s0", "s1", "s2"}, k.work("work_queue"))
+			require.Equal(t, "complete", k.State(task))
+		})
+	}
 }
 
 // blocks of steps, edges and their indexes that something reads.

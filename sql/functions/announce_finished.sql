@@ -4,5 +4,5 @@
 -- raises: nothing.
 create or replace function pawl.announce_finished() returns void language plpgsql as $$
 begin
-  perform pawl.tell('pawl_finished', 'pawl_queues.announced_finished');
+  perform pawl.tell('pawl_finished', 'pawl_queues.finished');
 end $$;

@@ -20,7 +20,7 @@ begin
     and x.index = coalesce((d.message->>'index')::int, 0) and x.attempt = (d.message->>'attempt')::int
     and x.state in ('enqueued', 'in_progress') for no key update skip locked;
   if not found then
-    execute format('select from pawl_queues.%I(array[$1], array[$2], 1000)', 'touch_' || queue) using d.msg_id, d.read_ct;
+    perform pawl.put_off_delivery(queue, d, interval '600 ms');
     return 'held';
   end if;
   select * into held from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index;

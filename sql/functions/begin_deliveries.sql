@@ -1,5 +1,5 @@
 -- does: begins the deliveries of step messages that were just read. A message over its delivery limit becomes a failed
---   result of type crash; a stale one is absorbed; one whose step somebody holds is back in a second.
+--   result of type crash; a stale one is absorbed; one whose step somebody holds is back soon.
 -- called by: claim_steps, in a sub-transaction.
 -- locks: step rows, skip locked; no task row.
 -- raises: what a malformed message raises (refuse_delivery ends it).

@@ -31,7 +31,7 @@ begin
       execute format('select from pawl_queues.%I(array[$1], array[$2])', 'delete_' || queue) using d.msg_id, d.read_ct;
       perform pawl.send_crash_result(s, format('delivered %s times without a result', d.read_ct - 1));
     else
-      execute format('select from pawl_queues.%I(array[$1], array[$2], 1000)', 'touch_' || queue) using d.msg_id, d.read_ct;
+      perform pawl.put_off_delivery(queue, d, interval '600 ms');
     end if;
   end loop;
   return started;

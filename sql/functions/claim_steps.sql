@@ -5,7 +5,7 @@
 --   caller's next look. It stays short: after 20 reads or 500 messages it says that there is more by announcing the queue.
 -- called by: workers, report_and_claim_steps. options: {lease_ms, max_bytes}.
 -- locks: messages and step rows, both skip locked: it never waits.
--- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option.
+-- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option and a bad quantity or lease.
 create or replace function pawl.claim_steps(queue text, quantity int, worker text, options jsonb default '{}') returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
@@ -20,8 +20,13 @@ begin
   if coalesce(worker, '') = '' then
     raise exception 'worker is missing' using errcode = 'PW014', hint = 'Name the worker: any text that tells its processes apart.';
   end if;
-  if options <> '{}' and options - '{lease_ms,max_bytes}'::text[] <> '{}' then
-    perform pawl.refuse_setting('an option of the claim', 'lease_ms, max_bytes, or nothing');
+  if quantity is null or quantity < 0 then
+    perform pawl.refuse_setting('quantity', 'how many steps to claim at most, from 0');
+  elsif options <> '{}' then
+    if options - '{lease_ms,max_bytes}'::text[] <> '{}' then
+      perform pawl.refuse_setting('an option of the claim', 'lease_ms, max_bytes, or nothing');
+    end if;
+    perform pawl.check_lease((options->>'lease_ms')::bigint);
   end if;
   if not pawl.open_for_claims(queue) then
     return '[]';

@@ -1,4 +1,5 @@
--- does: applies results whose tasks are free at once, and sends the others to the results queue. Whatever raises while
+-- does: applies results whose tasks are free at once, and sends the others to the results queue; all of them where the
+--   caller's transaction sees gates and keys as they were at its begin. Whatever raises while
 --   applying sends all of them to the queue, where the result-processor tries them one by one. Returns the messages whose
 --   results end their attempts, those that the queue brings later among them: their attempts have no timeout any more. One that
 --   somebody is ending just now is not among them; its result goes to the queue all the same, for that may be undone.
@@ -16,7 +17,8 @@ declare
 begin
   begin
     -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
-    select d.ids, case when s.direct and not s.staged then array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
+    select d.ids, case when s.direct and not s.staged
+      and current_setting('transaction_isolation') = 'read committed' then array(select t.task_id from pawl.tasks t where t.task_id = any (d.ids)
       order by t.task_id for no key update skip locked) end
     into ids, free from pawl.engine_settings s, (select array(select distinct r.task_id from unnest(results) r) as ids) d;
     if cardinality(free) = cardinality(ids) then

@@ -41,6 +41,13 @@ begin
     execute announcer;
   end if;
   perform pawl.write_queue_functions(queue);
+  -- A table that somebody else made has not the rights that ours have from the start (install_roles).
+  if (select has_schema_privilege(r.oid, 'pawl', 'usage') from pg_roles r where r.rolname = 'pawl_orchestrator') then
+    execute format('grant select, insert, update, delete on pgmq.%I to pawl_orchestrator', 'q_' || queue);
+    execute format('grant usage, select, update on sequence %s to pawl_orchestrator',
+      pg_get_serial_sequence(format('pgmq.%I', 'q_' || queue), 'msg_id'));
+    execute format('grant select on pgmq.%I to pawl_operator', 'q_' || queue);
+  end if;
   insert into pawl.queues (queue, engine) values (queue, engine) on conflict do nothing;
   return not whole;
 end $$;

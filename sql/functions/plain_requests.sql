@@ -1,6 +1,6 @@
 -- does: reads a client's requests, where SQL alone can judge each of them: plain ones (is_plain_request) for templates that take
---   any input and whose steps start without asking, no more steps than one transaction may begin. Null when it cannot, and
---   while the engine is staged. By task id, so that no two transactions wait for each other. A loop, because one request is
+--   any input and whose steps start without asking, no more steps than one transaction may begin. Null when it cannot,
+--   while the engine is staged, and to a transaction that sees gates and templates as they were at its begin. By task id, so that no two transactions wait for each other. A loop, because one request is
 --   the commonest case and a statement for it takes longer to begin than to run.
 -- called by: submit_requests.
 -- locks: nothing.
@@ -18,7 +18,7 @@ declare
   steps bigint := 0;
 begin
   select * into settings from pawl.engine_settings;
-  if settings.staged or not settings.direct then
+  if settings.staged or not settings.direct or current_setting('transaction_isolation') <> 'read committed' then
     return null;
   end if;
   for n in 1 .. cardinality(bodies) loop

@@ -21,10 +21,11 @@ declare
   decision jsonb;
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
-  with asked as (select (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id, m->'invalid' as invalid,
-      m->'traceparent' as traceparent
-    from jsonb_array_elements(messages) m),
-  wanted as materialized (select a.*, t.identity_strategy as strategy, case when t.adhoc then 'handler:' || t.namespace || '/' || t.name
+  with asked as (select distinct on (1) (m->>'msg_id')::bigint as msg_id, (m->>'template_id')::int as template_id,
+      m->'traceparent' as traceparent, m->'invalid' as said
+    from jsonb_array_elements(messages) m order by 1),
+  wanted as materialized (select a.*, coalesce(a.said, case when t.template_id is null
+        then '{"error": "UnknownTemplate", "message": "its template is not applied"}'::jsonb end) as invalid, t.identity_strategy as strategy, case when t.adhoc then 'handler:' || t.namespace || '/' || t.name
         when t.identity_scope = 'namespace' then 'namespace:' || t.namespace else 'template:' || t.namespace || '/' || t.name end as scope,
       row_number() over w = 1 or sum(case when t.step_count > e.max_steps_per_transaction then 1 else coalesce(t.step_count, 0) end)
         over w <= e.max_steps_per_transaction as fits

@@ -10,7 +10,7 @@ language plpgsql as $$
 declare
   at timestamptz := pawl.now();
   this_pass bigint := pass;
-  issued bigint := coalesce(pg_sequence_last_value(pg_get_serial_sequence('pgmq.q_orchestration_step_results', 'msg_id')::regclass), 0);
+  issued regclass := pg_get_serial_sequence('pgmq.q_orchestration_step_results', 'msg_id');
   flight uuid[] := pawl.results_on_their_way(tasks, (select max(n.results_msg_id) from pawl.reconciler_notes n
     where n.task_id = any (tasks) and n.pass < this_pass));
   queues text[] := pawl.queues_in_turn(array(
@@ -25,9 +25,9 @@ begin
       where l.task_id = n.task_id and l.step = n.step and l.index = n.index and l.attempt = n.attempt and l.revision = n.revision)
       and not exists (select from pawl.steps s where s.task_id = n.task_id and s.step = n.step and s.index = n.index
         and s.attempt = n.attempt and s.revision = n.revision and s.queue <> all (queues))),
-  fresh as (
+  fresh as ( -- the id is asked for when all lost are known: a report that was committed before has a lower one
     insert into pawl.reconciler_notes (task_id, step, index, attempt, revision, results_msg_id, pass, noted_at)
-    select l.task_id, l.step, l.index, l.attempt, l.revision, issued, this_pass, at from lost l
+    select l.task_id, l.step, l.index, l.attempt, l.revision, coalesce(pg_sequence_last_value(issued), 0), this_pass, at from lost l
     where not exists (select from pawl.reconciler_notes n
       where n.task_id = l.task_id and n.step = l.step and n.index = l.index and n.attempt = l.attempt and n.revision = l.revision)
     on conflict do nothing

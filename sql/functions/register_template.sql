@@ -42,13 +42,13 @@ begin
     coalesce(d#>>'{identity,strategy}', 'default'), coalesce(d#>>'{identity,scope}', 'template'),
     coalesce(d->>'on_failure', 'finish'), (d->>'timeout_ms')::bigint * interval '1 ms', d->>'result',
     jsonb_array_length(d->'steps'), exists (select from jsonb_array_elements(d->'steps') s where s->>'key' is not null),
-    coalesce(d->'stuck_after', '{}')
+    coalesce(nullif(d->'stuck_after', 'null'), '{}')
   returning template_id into id;
 
   insert into pawl.template_steps (template_id, step, position, handler, queue, config, needs_count, has_dependents,
     max_attempts, backoff, base_ms, max_ms, jitter, max_deliveries, timeout, lease_ms, step_key, claim, on_crash)
   select id, s->>'name', (s->>'no')::smallint, s->>'handler', s->>'queue', nullif(s->'config', 'null'),
-    jsonb_array_length(coalesce(s->'needs', '[]')), false, coalesce((s#>>'{retry,max_attempts}')::int, 3),
+    jsonb_array_length(coalesce(nullif(s->'needs', 'null'), '[]')), false, coalesce((s#>>'{retry,max_attempts}')::int, 3),
     coalesce(s#>>'{retry,backoff}', 'exponential'), coalesce((s#>>'{retry,base_ms}')::bigint, 1000),
     coalesce((s#>>'{retry,max_ms}')::bigint, 300000), coalesce((s#>>'{retry,jitter}')::float, 0.2),
     coalesce((s->>'max_deliveries')::int, 10), (s->>'timeout_ms')::bigint * interval '1 ms',
@@ -59,7 +59,7 @@ begin
   insert into pawl.template_edges (template_id, parent, child, accepts_skipped, child_keyed)
   select id, names[n.no + 1], c->>'name', coalesce((n.need->>'accepts_skipped')::boolean, false), c->>'key' is not null
   from jsonb_array_elements(d->'steps') c
-  cross join lateral jsonb_array_elements(coalesce(c->'needs', '[]')) raw(need)
+  cross join lateral jsonb_array_elements(coalesce(nullif(c->'needs', 'null'), '[]')) raw(need)
   cross join lateral (select raw.need, (case jsonb_typeof(raw.need) when 'number' then raw.need else raw.need->'no' end)::int as no) n
   where n.no between 0 and (c->>'no')::int - 1;
   get diagnostics edges = row_count;

@@ -7,5 +7,5 @@ language sql stable as $$
   select p.template_id, l.state::pawl.task_state, l.ms::float * interval '1 ms'
   from pawl.templates p
   left join pawl.template_settings c on c.namespace = p.namespace and c.name = p.name
-  cross join lateral jsonb_each_text(coalesce(c.stuck_after, p.stuck_after)) l(state, ms)
+  cross join lateral jsonb_each_text(coalesce(nullif(c.stuck_after, 'null'), nullif(p.stuck_after, 'null'), '{}')) l(state, ms)
 $$;

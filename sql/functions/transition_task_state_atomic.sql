@@ -3,7 +3,7 @@
 --   somebody was quicker. The processor is kept for the audit, never checked.
 -- called by: tests and tools; the engine evaluates states within its own functions.
 -- locks: the task.
--- raises: PW001 for an illegal transition, PW020 for an unknown task, PW021 for a state that ends a task or that does not follow.
+-- raises: PW001 for an illegal transition, PW020 for an unknown task, PW021 for a task before its start, a state that ends a task or that does not follow.
 create or replace function pawl.transition_task_state_atomic(task_id uuid, from_state pawl.task_state, to_state pawl.task_state,
   processor text default null) returns jsonb language plpgsql set jit = off as $$
 declare
@@ -15,6 +15,8 @@ begin
     raise exception 'there is no task %', coalesce(task_id::text, 'null') using errcode = 'PW020';
   elsif task.state <> from_state or task.state = to_state then
     return jsonb_build_object('task_id', task_id, 'moved', false, 'state', task.state);
+  elsif from_state = 'pending' then
+    perform pawl.refuse_command(format('task %s has not begun', task_id), 'Its start time begins it, and its deadline with it.');
   elsif pawl.is_final(to_state) then
     perform pawl.refuse_command(format('a task does not become %s by itself', to_state), 'Use cancel_task or resolve_task; the engine finalizes.');
   elsif to_state not in ('initializing', 'blocked_by_failures') and to_state <> pawl.open_state(task.open_count, task.active_count,

@@ -83,7 +83,7 @@ func (b *both) submit() {
 
 func (b *both) claim() {
 	quantity := rapid.IntRange(1, 5).Draw(b.rt, "quantity")
-	claimed := kit.Get[[]kit.Delivery](b.Kit, `select pawl.claim_steps('work_queue', $1, 'worker-1', '{"lease_ms": 360000000}')`, quantity)
+	claimed := kit.Get[[]kit.Delivery](b.Kit, `select pawl.claim_steps('work_queue', $1, 'worker-1', '{"lease_ms": 36000000}')`, quantity)
 	var got, want []string
 	for _, d := range claimed {
 		got = append(got, fmt.Sprint(d.ID, " ", d.Step, " ", d.Attempt, " ", d.ReadCount))
@@ -134,7 +134,7 @@ func (b *both) reportOne(d delivery) {
 
 func (b *both) extend() {
 	d := pick(b, "delivery", b.held)
-	got := kit.Get[[]kit.Object](b.Kit, "select pawl.extend_leases('work_queue', jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'read_ct', $2::int)), 360000000)",
+	got := kit.Get[[]kit.Object](b.Kit, "select pawl.extend_leases('work_queue', jsonb_build_array(jsonb_build_object('msg_id', $1::bigint, 'read_ct', $2::int)), 36000000)",
 		d.id, d.read)
 	require.Equal(b, b.model.Extend(d.id, d.read), got[0]["status"])
 }
