@@ -67,11 +67,14 @@ func TestGarbageOnEveryQueueEndsAsDeadLettersAndWorkGoesOn(t *testing.T) {
 			h.send(queue, body)
 		}
 	}
+	_, err := h.db.Exec(t.Context(), "select pgmq.send('orchestration_task_requests', null::jsonb)")
+	require.NoError(t, err)
 	h.start(actors.Config{})
 	h.work()
 	h.request()
 	h.eventually(1, completed)
-	h.eventually(len(garbage)*len(queues), `select count(*) from pawl.dead_letters where reason <> ''`)
+	h.eventually(len(garbage)*len(queues)+1, `select count(*) from pawl.dead_letters where reason <> ''`)
+	require.Equal(t, 1, h.count(`select count(*) from pawl.dead_letters where reason like '%the message is null, not a JSON object'`))
 	for _, queue := range queues {
 		require.Zero(t, h.count(`select count(*) from pgmq.q_`+queue), queue)
 	}

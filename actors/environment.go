@@ -43,6 +43,8 @@ func (e *environment) report(part, doing string, err error) error {
 	switch {
 	case code == sqlstate.LockNotAvailable: // a lock held by somebody is everyday life
 		log.Debug("database error, trying again", "sqlstate", code)
+	case sqlstate.Absent(code): // what is missing is named, a message is not quoted
+		log.Warn("database error", "error", err)
 	case code != "":
 		log.Warn("database error", "sqlstate", code)
 	default:

@@ -66,6 +66,10 @@ func (c *requestCheck) read() {
 		c.refuse("InvalidRequest", "task request: the body has a number whose exponent is over the limit of %d", messaging.MaxExponent)
 		return
 	}
+	if body == nil && c.message.Size == 0 {
+		c.refuse("InvalidRequest", "task request: the message is null, not a JSON object")
+		return
+	}
 	if body == nil {
 		c.refuse("InvalidRequest", "task request: the body has %d bytes, over the limit of %d", c.message.Size, messaging.MaxBody)
 		return

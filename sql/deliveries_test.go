@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	engine "github.com/pawl-dev/pawl/test/kit"
 )
 
 func TestARedeliveryIsTheSameAttemptAndFencesTheFirstHolder(t *testing.T) {
@@ -304,4 +306,19 @@ func TestAStepThatSomebodyHoldsIsNotDelivered(t *testing.T) {
 	require.Equal(t, 2, d.ReadCount, "the first one counts")
 	k.Finish("work_queue", d)
 	require.Equal(t, "complete", k.State(task))
+}
+
+func TestTheAuditSaysWhyEachAttemptFailed(t *testing.T) {
+	k := newKit(t)
+	k.Template("why/again", nil, step("a", object{"retry": object{"max_attempts": 3, "base_ms": 0}}))
+	task := k.Submit("why/again")
+	for range 3 {
+		require.True(t, k.Report("work_queue", k.ClaimOne("work_queue"), engine.Failed(true, 0)))
+		k.Later(time.Minute)
+		k.Tick()
+		k.Rest()
+	}
+	require.Equal(t, "error", k.State(task))
+	require.Equal(t, []string{"1 boom", "2 boom", "3 boom"}, list[string](k, `select attempt || ' ' || reason from pawl.audit
+		where task_id = $1 and to_state in ('waiting_for_retry', 'error') and step = 'a' order by revision`, task))
 }

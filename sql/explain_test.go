@@ -178,6 +178,7 @@ func TestTwoCallersGetDifferentReadyTasks(t *testing.T) {
 	require.Equal(t, "steps_in_process", k.State(first), "a start in the past is now")
 	one := k.Submit("why/later", object{"run_at": time.Now().Add(time.Hour)})
 	two := k.Submit("why/later", object{"run_at": time.Now().Add(2 * time.Hour)})
+	require.Equal(t, "its task has not begun", k.object("select pawl.explain_task($1)", two)["steps"].([]any)[0].(object)["why"])
 	ready := "select task_id from pawl.get_next_ready_tasks(1)"
 	require.Empty(t, list[uuid.UUID](k, ready))
 	k.Later(3 * time.Hour)

@@ -265,3 +265,10 @@ func TestDroppedQueueIsMadeAnewOnceByMany(t *testing.T) {
 	require.Equal(t, []string{"a"}, k.work("work_queue"))
 	require.Equal(t, "complete", k.State(task))
 }
+
+func TestARequestThatAGoneQueueHoldsUpSaysSo(t *testing.T) {
+	d := newDropped(t)
+	id := uuid.New()
+	d.Send("gone/one", object{"request_id": id})
+	require.Equal(t, *d.lacks(), d.object("select pawl.explain_request($1)", id)["why"])
+}

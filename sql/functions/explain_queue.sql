@@ -1,6 +1,6 @@
 -- does: says what a queue that Pawl knows lacks in the database, and which command makes it whole (install_queue); null when
 --   nothing is missing. Anybody who may use PGMQ can drop a queue's table, and with it its trigger and its messages.
--- called by: install_queue, explain_gate, explain_step, doctor.
+-- called by: install_queue, explain_gate, explain_step, explain_request, doctor.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.explain_queue(queue text) returns text language sql stable as $$

@@ -13,6 +13,9 @@ declare
   gone text := case when msg_id is null and s.state in ('enqueued', 'in_progress')
     and pawl.queue_table(s.queue) is null then pawl.explain_queue(s.queue) end;
 begin
+  if s.state = 'pending' and exists (select from pawl.tasks t where t.task_id = s.task_id and t.state = 'pending') then
+    return 'its task has not begun';
+  end if;
   case s.state
     when 'in_progress' then
       select * into claim from pawl.entity_claims c where c.task_id = s.task_id and c.step = s.step and c.index = s.index;

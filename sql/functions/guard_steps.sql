@@ -27,7 +27,8 @@ begin
       select coalesce(n.task_id, o.task_id) as task_id, coalesce(n.step, o.step) as step, n.index, o.state::text as from_state,
         n.state::text as to_state, o.revision as was, n.revision, n.attempt, n.deliveries, n.state_since,
         coalesce(n.worker, o.worker, working) as worker,
-        coalesce(because, case when n.error is distinct from o.error then n.error->>'type' end) as reason
+        coalesce(because, case when n.state in ('error', 'waiting_for_retry') or n.error is distinct from o.error
+          then n.error->>'type' end) as reason
       from new_rows n
       full join old_rows o on o.task_id = n.task_id and o.step = n.step and o.index = n.index
       where n.state is distinct from o.state or n.revision is distinct from o.revision offset 0) m) j;
