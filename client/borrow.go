@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,14 +18,26 @@ func (c *Client) borrow(ctx context.Context, do func(conn *pgxpool.Conn) error) 
 		return sqlstate.Explain(err)
 	}
 	defer conn.Release()
-	return sqlstate.Explain(do(conn))
+	if err = do(conn); err != nil && sqlstate.Of(err) == "" && ctx.Err() == nil && !conn.Conn().IsClosed() {
+		return &ownError{err}
+	}
+	return sqlstate.Explain(err)
 }
 
+// ownError is an error of this side's, on a connection that works: what cannot be encoded or read. It comes again.
+type ownError struct{ err error }
+
+// Error implements error.
+func (e *ownError) Error() string { return e.err.Error() }
+
+// Unwrap gives the error.
+func (e *ownError) Unwrap() error { return e.err }
+
 // hopeless says whether asking again will not help: there is no such database, table or function, no right to log in or to
-// read, the pool was closed, or somebody has to change a setting.
+// read, the pool was closed, somebody has to change a setting, or the error is this side's own.
 func hopeless(err error) bool {
 	code := sqlstate.Of(err)
-	return sqlstate.Closed(err) || sqlstate.Absent(code) || sqlstate.Advice(code) != ""
+	return sqlstate.Closed(err) || sqlstate.Absent(code) || sqlstate.Advice(code) != "" || errors.As(err, new(*ownError))
 }
 
 // list asks for rows.

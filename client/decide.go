@@ -40,7 +40,7 @@ const decisionQuery = `
 		coalesce((select true from pgmq.q_orchestration_task_requests q where q.msg_id = w.message limit 1), false),
 		coalesce(a.reason, ''), a.task_id, coalesce(a.message->>'key', ''), coalesce(pawl.public_status(h.state), ''), h.finalized_at,
 		case when a.reason = '` + alreadyCompleted + `' then h.result::text end, coalesce(d.reason, '')
-	from unnest($1::uuid[], $2::bigint[]) with ordinality w(request, message, ord)
+	from unnest($1::text[]::uuid[], $2::bigint[]) with ordinality w(request, message, ord)
 	left join pawl.tasks t on t.task_id = w.request
 	left join lateral (
 		select x.reason, x.task_id, x.message from pawl.absorbed x
@@ -56,9 +56,9 @@ const decisionQuery = `
 
 // decide notes for undecided waiters whose end they wait for, and answers those whose requests were refused.
 func (h *hub) decide(ctx context.Context, waiting []*waiter) error {
-	requests, messages := make([]uuid.UUID, len(waiting)), make([]int64, len(waiting))
+	requests, messages := make([]string, len(waiting)), make([]int64, len(waiting))
 	for i, w := range waiting {
-		requests[i], messages[i] = w.request, w.message
+		requests[i], messages[i] = w.request.String(), w.message
 	}
 	return h.client.borrow(ctx, func(conn *pgxpool.Conn) error {
 		rows, err := conn.Query(ctx, decisionQuery, requests, messages)

@@ -239,12 +239,12 @@ func (h *hub) failed(waiting []*waiter, err error) {
 
 // collect answers those whose task has ended.
 func (h *hub) collect(ctx context.Context, byTask map[uuid.UUID][]*waiter) error {
-	ids := make([]uuid.UUID, 0, len(byTask))
+	ids := make([]string, 0, len(byTask))
 	for id := range byTask {
-		ids = append(ids, id)
+		ids = append(ids, id.String())
 	}
 	tasks, err := list(ctx, h.client, collectTask,
-		`select `+taskColumns+` from pawl.tasks where task_id = any ($1) and finalized_at is not null`, ids)
+		`select `+taskColumns+` from pawl.tasks where task_id = any ($1::text[]::uuid[]) and finalized_at is not null`, ids)
 	if err != nil {
 		return err
 	}

@@ -191,9 +191,7 @@ func (c *Client) again(ctx context.Context, do func(conn *pgxpool.Conn) error) e
 }
 
 func lostConnection(err error) bool {
-	var refused *InvalidRequestError
-	var jsonErr *pgmq.JSONError
-	if errors.As(err, &refused) || errors.As(err, &jsonErr) || sqlstate.Closed(err) {
+	if errors.As(err, new(*ownError)) || sqlstate.Closed(err) {
 		return false
 	}
 	code := sqlstate.Of(err) // a login's too: a wrong password is told at once

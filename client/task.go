@@ -141,6 +141,15 @@ func (f *Filter) check() error {
 	return nil
 }
 
+// texts is what states are sent as: without a prepared statement, types of one's own have no encoding.
+func texts(states []workflow.TaskState) []string {
+	all := make([]string, len(states))
+	for i, state := range states {
+		all[i] = string(state)
+	}
+	return all
+}
+
 // List returns tasks in the order of their ids, from the last: the newest first, as far as the ids are in the order of time.
 // Those that Pawl and its clients make are; a Request.ID of the caller's need not be. A state that does not exist is an error
 // that names those that do.
@@ -164,7 +173,7 @@ func (c *Client) List(ctx context.Context, filter Filter) ([]Task, error) {
 	and(filter.Version != "", `version = $%d`, filter.Version)
 	and(filter.Key != "", `key = $%d`, filter.Key)
 	and(filter.CorrelationID != "", `correlation_id = $%d`, filter.CorrelationID)
-	and(len(filter.States) > 0, `state::text = any ($%d)`, filter.States)
+	and(len(filter.States) > 0, `state::text = any ($%d::text[])`, texts(filter.States))
 	and(filter.Open, `(finalized_at is null) = $%d`, true)
 	and(!filter.Since.IsZero(), `requested_at >= $%d`, filter.Since)
 	and(filter.Before != uuid.Nil, `task_id < $%d`, filter.Before)

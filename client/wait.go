@@ -12,8 +12,8 @@ import (
 // the answer. Of an id that nobody sent nothing ever comes: give ctx a deadline.
 //
 // A database that cannot be reached is asked again until ctx ends; Config.Log tells of it. One that is not there, that
-// refuses the login or that may not be read ends waiting with its error, and so do a closed pool and a connection pooler
-// that prepared statements do not get through.
+// refuses the login or that may not be read ends waiting with its error, and so do a closed pool, a connection pooler
+// that prepared statements do not get through, and an error that arises here, on a connection that works.
 func (c *Client) Wait(ctx context.Context, id uuid.UUID) (Task, error) {
 	task, err := c.hub.wait(ctx, &waiter{request: id, task: id})
 	if err != nil {

@@ -231,23 +231,32 @@ func (a *app) parseConfig(path string) (*config.File, error) {
 
 func applyConfig(ctx context.Context, tx pgx.Tx, file *config.File, by client.By) error {
 	if engine := file.Engine(); len(engine) > 0 {
-		if _, err := tx.Exec(ctx, "select pawl.configure_engine($1, $2, $3)", engine, by.Actor, by.Reason); err != nil {
+		if err := setting(ctx, tx, "select pawl.configure_engine($1::text::jsonb, $2, $3)", engine, by.Actor, by.Reason); err != nil {
 			return fmt.Errorf("configuring the engine: %w", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Queues)) {
-		if _, err := tx.Exec(ctx, "select pawl.configure_queue($1, $2, $3, $4)", name, file.Queues[name].Settings(), by.Actor, by.Reason); err != nil {
+		if err := setting(ctx, tx, "select pawl.configure_queue($4, $1::text::jsonb, $2, $3)", file.Queues[name].Settings(), by.Actor, by.Reason, name); err != nil {
 			return fmt.Errorf("configuring queue %s: %w", name, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Templates)) {
 		namespace, template, _ := strings.Cut(name, "/")
-		if _, err := tx.Exec(ctx, "select pawl.configure_template($1, $2, $3, $4, $5)", namespace, template,
-			file.Templates[name].Settings(), by.Actor, by.Reason); err != nil {
+		if err := setting(ctx, tx, "select pawl.configure_template($4, $5, $1::text::jsonb, $2, $3)", file.Templates[name].Settings(),
+			by.Actor, by.Reason, namespace, template); err != nil {
 			return fmt.Errorf("configuring template %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// setting calls a function with settings first, as text: without a prepared statement a map has no encoding.
+func setting(ctx context.Context, tx pgx.Tx, call string, settings map[string]any, arguments ...any) error {
+	text, err := json.Marshal(settings)
+	if err == nil {
+		_, err = tx.Exec(ctx, call, append([]any{string(text)}, arguments...)...)
+	}
+	return err
 }
 
 func (a *app) printChanges(changes []settingChange, applied bool) error {

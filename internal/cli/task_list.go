@@ -83,7 +83,7 @@ func (f taskFilter) where() (string, []any, error) {
 		if err != nil {
 			return "", nil, err
 		}
-		add("t.state::text = any ($%d)", states)
+		add("t.state::text = any ($%d::text[])", states)
 	}
 	if f.key != "" {
 		add("t.key = $%d", f.key)
@@ -111,12 +111,12 @@ func (f taskFilter) where() (string, []any, error) {
 }
 
 // taskStates spells out open and final.
-func taskStates(names []string) (states []workflow.TaskState, err error) {
+func taskStates(names []string) (states []string, err error) {
 	for _, name := range names {
 		if name == "open" || name == "final" {
 			for _, s := range workflow.TaskStates() {
 				if s.IsFinal() == (name == "final") {
-					states = append(states, s)
+					states = append(states, string(s))
 				}
 			}
 			continue
@@ -125,7 +125,7 @@ func taskStates(names []string) (states []workflow.TaskState, err error) {
 		if err != nil {
 			return nil, usagef("%w; open and final are accepted, too", err)
 		}
-		states = append(states, state)
+		states = append(states, string(state))
 	}
 	return states, nil
 }

@@ -94,11 +94,20 @@ func (w *watcher) read(ctx context.Context, db *database) ([]taskRow, error) {
 	if len(w.ids) == 0 {
 		return readTasks(ctx, db, "order by t.task_id desc limit $1", cmp.Or(w.limit, 12))
 	}
-	tasks, err := readTasks(ctx, db, "where t.task_id = any ($1) order by t.requested_at, t.task_id", w.ids)
+	tasks, err := readTasks(ctx, db, "where t.task_id = any ($1::text[]::uuid[]) order by t.requested_at, t.task_id", w.named())
 	if err != nil {
 		return nil, err
 	}
 	return w.complete(tasks)
+}
+
+// named are the ids as text: without a prepared statement a list of UUIDs has no encoding.
+func (w *watcher) named() []string {
+	ids := make([]string, len(w.ids))
+	for i, id := range w.ids {
+		ids[i] = id.String()
+	}
+	return ids
 }
 
 // complete adds named tasks that are gone and were seen to have ended. How one ended that was not seen, nobody knows.
