@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -86,21 +87,14 @@ func clip(s string, n int) string {
 	return s
 }
 
-// indented is a JSON value for people, its later lines moved in.
+// indented is a JSON value for people, its later lines moved in. Numbers stay as they are written.
 func indented(raw json.RawMessage, indent string) string {
 	if len(raw) == 0 {
 		return "-"
 	}
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, indent, "  ") != nil {
 		return string(raw)
 	}
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent(indent, "  ")
-	if encoder.Encode(value) != nil {
-		return string(raw)
-	}
-	return strings.TrimSpace(b.String())
+	return b.String()
 }
