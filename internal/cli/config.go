@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -178,7 +176,7 @@ func compare(before, after settings) []settingChange {
 
 // configure applies the file in one transaction, which commits or, for a comparison, is rolled back.
 func (a *app) configure(ctx context.Context, path string, by client.By, commit bool) error {
-	file, err := a.parseConfig(path)
+	file, err := a.parseConfig(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -210,19 +208,12 @@ func (a *app) configure(ctx context.Context, path string, by client.By, commit b
 
 var errCompared = errors.New("only compared")
 
-func (a *app) parseConfig(path string) (*config.File, error) {
-	var data []byte
-	var err error
-	if path == "-" {
-		path = "stdin"
-		data, err = io.ReadAll(a.In)
-	} else {
-		data, err = os.ReadFile(path)
-	}
+func (a *app) parseConfig(ctx context.Context, path string) (*config.File, error) {
+	data, err := a.read(ctx, "the settings", path)
 	if err != nil {
-		return nil, usagef("reading the settings: %w", err)
+		return nil, err
 	}
-	file, err := config.Parse(path, data)
+	file, err := config.Parse(named(path), data)
 	if err != nil {
 		return nil, &failure{code: ExitUsage, err: err, hint: "Nothing was changed."}
 	}

@@ -29,11 +29,19 @@ type app struct {
 	operator    client.By
 }
 
-// Main runs pawl with the process's arguments and streams, until Ctrl-C or SIGTERM, and returns its exit code.
+// Main runs pawl with the process's arguments and streams, until Ctrl-C or SIGTERM, and returns its exit code. A second one
+// ends the process at once.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
 	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+}
+
+// untilSignal ends with the first signal, and gives the signals back then.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // Run runs pawl with the arguments and returns its exit code.

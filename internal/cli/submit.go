@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,7 +61,7 @@ task, or is rejected with --on-duplicate reject (exit code 5). A task that faile
 				return err
 			}
 			s.request.Template = args[0]
-			if err := a.complete(&s); err != nil {
+			if err := a.complete(ctx, &s); err != nil {
 				return err
 			}
 			return a.with(ctx, func(db *database) error {
@@ -89,7 +87,7 @@ func (a *app) enqueueCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			s.request.Handler = args[0]
-			if err := a.complete(&s); err != nil {
+			if err := a.complete(ctx, &s); err != nil {
 				return err
 			}
 			return a.with(ctx, func(db *database) error { return a.submit(ctx, db, s) })
@@ -102,9 +100,9 @@ func (a *app) enqueueCommand() *cobra.Command {
 }
 
 // complete turns the flags into the request and checks all that can be checked here.
-func (a *app) complete(s *submission) error {
+func (a *app) complete(ctx context.Context, s *submission) error {
 	var err error
-	if s.request.Input, err = a.readInput(s.input, s.inputFile); err != nil {
+	if s.request.Input, err = a.readInput(ctx, s.input, s.inputFile); err != nil {
 		return err
 	}
 	s.request.OnDuplicate = messaging.OnDuplicate(s.onDuplicate)
@@ -136,7 +134,7 @@ func (a *app) complete(s *submission) error {
 	return nil
 }
 
-func (a *app) readInput(text, file string) (json.RawMessage, error) {
+func (a *app) readInput(ctx context.Context, text, file string) (json.RawMessage, error) {
 	switch {
 	case text != "" && file != "":
 		return nil, usagef("give --input or --input-file, not both")
@@ -145,15 +143,9 @@ func (a *app) readInput(text, file string) (json.RawMessage, error) {
 	case file == "":
 		return json.RawMessage("{}"), nil
 	}
-	var data []byte
-	var err error
-	if file == "-" {
-		data, err = io.ReadAll(a.In)
-	} else {
-		data, err = os.ReadFile(file)
-	}
+	data, err := a.read(ctx, "--input-file", file)
 	if err != nil {
-		return nil, usagef("reading --input-file: %w", err)
+		return nil, err
 	}
 	return parseJSON("--input-file", string(data))
 }

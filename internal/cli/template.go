@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +34,7 @@ func (a *app) templateApply() *cobra.Command {
   cat shop.yaml | pawl template apply -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: run(func(ctx context.Context, files []string) error {
-			templates, err := a.parseFiles(files)
+			templates, err := a.parseFiles(ctx, files)
 			if err != nil {
 				return err
 			}
@@ -88,22 +86,15 @@ func describeApplied(t client.AppliedTemplate, known []string) string {
 }
 
 // parseFiles reads all files before anything is applied, and reports the problems of all of them.
-func (a *app) parseFiles(files []string) ([]*workflow.Template, error) {
+func (a *app) parseFiles(ctx context.Context, files []string) ([]*workflow.Template, error) {
 	var templates []*workflow.Template
 	var problems []error
 	for _, file := range files {
-		var data []byte
-		var err error
-		if file == "-" {
-			file = "stdin"
-			data, err = io.ReadAll(a.In)
-		} else {
-			data, err = os.ReadFile(file)
-		}
+		data, err := a.read(ctx, "templates", file)
 		if err != nil {
-			return nil, usagef("reading templates: %w", err)
+			return nil, err
 		}
-		parsed, err := workflow.ParseTemplates(file, data)
+		parsed, err := workflow.ParseTemplates(named(file), data)
 		if err != nil {
 			problems = append(problems, err)
 		}
