@@ -16,17 +16,19 @@ type Queryer interface {
 }
 
 // Collector reads what the database knows when it is scraped: depth and age of queues, tasks by state, dead letters,
-// held steps. Counting reads whole tables, so an answer is kept until twenty times as long has passed as it took to get,
+// held steps. Counting reads whole tables, so the figures are kept until twenty times as long has passed as they took to get,
 // at least a second: scraping costs the database at most a twentieth of one connection, however often and by however
-// many it is done.
+// many it is done. Whether the database answers is asked at each scrape, once a second at most.
 type Collector struct {
 	db  Queryer
 	log *slog.Logger
 
 	mu sync.Mutex
 	// These are guarded by mu.
-	kept  []prometheus.Metric
+	kept  []prometheus.Metric // the figures
 	until time.Time
+	up    float64
+	asked time.Time // when up was last found
 }
 
 // NewCollector makes a collector; register it with the registry that is scraped.
@@ -81,12 +83,21 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. A database that does not answer is pawl_database_up 0, never a failed scrape.
+// Collect implements prometheus.Collector. A database that does not answer is pawl_database_up 0 alone, never a failed scrape.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if began := time.Now(); !began.Before(c.until) {
-		c.kept = c.read()
+	began := time.Now()
+	if began.Sub(c.asked) >= time.Second {
+		c.up = c.ping()
+		c.asked = time.Now()
+	}
+	ch <- prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, c.up)
+	if c.up == 0 {
+		return
+	}
+	if !began.Before(c.until) {
+		c.kept = c.read(began.Add(scrapeTimeout))
 		c.until = time.Now().Add(max(20*time.Since(began), time.Second))
 	}
 	for _, m := range c.kept {
@@ -95,13 +106,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // read asks for all figures. One that fails or takes too long is left out: alerts look at the others.
-func (c *Collector) read() []prometheus.Metric {
-	until := time.Now().Add(scrapeTimeout)
-	if err := c.ping(); err != nil {
-		c.log.Warn("reading metrics from the database", "error", err)
-		return []prometheus.Metric{prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, 0)}
-	}
-	found := []prometheus.Metric{prometheus.MustNewConstMetric(databaseUp, prometheus.GaugeValue, 1)}
+func (c *Collector) read(until time.Time) []prometheus.Metric {
+	var found []prometheus.Metric
 	for i, f := range figures {
 		limit := time.Until(until)
 		if i < len(figures)-1 {
@@ -117,9 +123,13 @@ func (c *Collector) read() []prometheus.Metric {
 	return found
 }
 
-func (c *Collector) ping() error {
-	_, err := c.figure(pingTimeout, `select ''`, nil)
-	return err
+// ping is 1 when the database answers.
+func (c *Collector) ping() float64 {
+	if _, err := c.figure(pingTimeout, `select ''`, nil); err != nil {
+		c.log.Warn("reading metrics from the database", "error", err)
+		return 0
+	}
+	return 1
 }
 
 // figure is what one query finds, or nothing.

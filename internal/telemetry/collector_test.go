@@ -2,12 +2,17 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
@@ -61,4 +66,39 @@ func TestAFigureThatFailsTakesNoOtherAlong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// flaky is a pool whose queries are slow, and that goes away.
+type flaky struct {
+	*pgxpool.Pool
+	down atomic.Bool
+}
+
+func (f *flaky) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if f.down.Load() {
+		return nil, errors.New("the server is down")
+	}
+	if strings.Contains(sql, "pawl.dead_letters") {
+		sql += " union all select 'slow', 1 from pg_sleep(1)"
+	}
+	return f.Pool.Query(ctx, sql, args...)
+}
+
+func TestAScrapeSaysWhetherTheDatabaseAnswersIt(t *testing.T) {
+	t.Parallel()
+	db := &flaky{Pool: pgtest.DB(t)}
+	registry := prometheus.NewRegistry()
+	require.NoError(t, registry.Register(telemetry.NewCollector(db, slog.New(slog.DiscardHandler))))
+	turns := func(up bool) { // long before the figures, which took a second, are read anew
+		t.Helper()
+		db.down.Store(!up)
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			found := gather(t, registry)
+			assert.Equal(c, up, found["pawl_database_up"] == 1)
+			assert.Equal(c, up, found["pawl_dead_letters_open slow"] == 1)
+		}, 10*time.Second, 50*time.Millisecond)
+	}
+	turns(true)
+	turns(false)
+	turns(true)
 }
