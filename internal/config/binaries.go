@@ -16,7 +16,7 @@ type Orchestrator struct {
 	Park        bool          `key:"orchestrator.park" doc:"start although entity claims of templates are not covered by a janitor, and let these templates' requests wait"`
 	Connections int           `key:"orchestrator.connections" default:"10" unit:"connections" doc:"pool that works messages; the worker API has as many of its own"`
 	Grace       time.Duration `key:"orchestrator.grace" default:"20s" doc:"how long a stop lets work end"`
-	ConnectWait time.Duration `key:"orchestrator.connect_wait" default:"1m" doc:"how long a start tries while the database cannot be reached"`
+	ConnectWait time.Duration `key:"orchestrator.connect_wait" default:"1m" zero:"true" doc:"how long a start tries while the database cannot be reached; 0: once"`
 
 	Batch             int           `key:"orchestrator.batch" default:"200" unit:"messages" doc:"worked at once"`
 	BatchBytes        int64         `key:"orchestrator.batch_bytes" default:"8388608" unit:"bytes" doc:"of bodies worked at once, as stored"`
@@ -43,7 +43,7 @@ type Worker struct {
 	Handlers    []string      `key:"worker.handlers" doc:"built-in handlers to serve: noop, echo, sleep, fail, shop; empty: all"`
 	Concurrency int           `key:"worker.concurrency" default:"32" unit:"handlers" doc:"at once, of each queue"`
 	Grace       time.Duration `key:"worker.grace" default:"20s" doc:"how long a stop lets handlers end"`
-	ConnectWait time.Duration `key:"worker.connect_wait" default:"1m" doc:"how long a start tries while the database cannot be reached"`
+	ConnectWait time.Duration `key:"worker.connect_wait" default:"1m" zero:"true" doc:"how long a start tries while the database cannot be reached; 0: once"`
 	Poll        time.Duration `key:"worker.poll" default:"1s" doc:"between looks at an idle queue while notifications are not proven to arrive"`
 	ProvenPoll  time.Duration `key:"worker.proven_poll" default:"5s" doc:"between looks at an idle queue while they are"`
 	ListenerURL string        `key:"worker.listener_url" doc:"the server itself, for notifications, when database_url leads through a transaction pooler; off: poll; empty: database_url"`
@@ -56,8 +56,8 @@ type Engine struct {
 	Announce bool `key:"engine.announce" default:"true" doc:"notify of new messages; off for producers that use PREPARE TRANSACTION"`
 	MaxSteps int  `key:"engine.max_steps_per_transaction" default:"2000" unit:"steps" doc:"enqueued in one transaction, at most; a look at the gates releases up to 1,000"`
 
-	DeadLetterRetention time.Duration `key:"retention.dead_letters" default:"30d" doc:"of dead letters, open ones included"`
-	AbsorbedRetention   time.Duration `key:"retention.absorbed" default:"7d" doc:"of the traces of duplicates and stale messages"`
-	AuditRetention      time.Duration `key:"retention.audit" default:"90d" doc:"of the audit"`
-	OperationRetention  time.Duration `key:"retention.operations" default:"90d" doc:"of operators' commands"`
+	DeadLetterRetention time.Duration `key:"retention.dead_letters" default:"30d" zero:"true" doc:"of dead letters, open ones included"`
+	AbsorbedRetention   time.Duration `key:"retention.absorbed" default:"7d" zero:"true" doc:"of the traces of duplicates and stale messages"`
+	AuditRetention      time.Duration `key:"retention.audit" default:"90d" zero:"true" doc:"of the audit"`
+	OperationRetention  time.Duration `key:"retention.operations" default:"90d" zero:"true" doc:"of operators' commands"`
 }

@@ -78,6 +78,7 @@ queues = 3
 [orchestrator]
 batch = 0
 grace = "soon"
+idle_poll = "0s"
 listen = 8080
 [templates."shop/fulfil_order@1"]
 retention = 7
@@ -89,6 +90,7 @@ stuck_after = { waiting_for_retry = "x" }
 		`queues: write a section for each, as in [queues.NAME]`,
 		`orchestrator.batch: write a number of 1 or more`,
 		`orchestrator.grace: "soon" is not a duration`,
+		`orchestrator.idle_poll: write a duration of more than 0`,
 		`orchestrator.listen: write a text in quotes`,
 		`templates.shop/fulfil_order@1: write [templates."namespace/name"], without a version`,
 		`templates.shop/fulfil_order@1.retention: write a duration in quotes`,
@@ -133,6 +135,11 @@ func TestBadVariablesAndFlagsAreNamed(t *testing.T) {
 	require.ErrorContains(t, err, `--grace: "5" is not a duration`)
 	require.ErrorContains(t, err, "PAWL_BATCH: write a whole number")
 	require.ErrorContains(t, err, "PAWL_PARK: write true or false")
+	zero := func(name string) string { return map[string]string{"PAWL_GRACE": "0s", "PAWL_CONNECT_WAIT": "0"}[name] }
+	err = config.Load(&o, config.Sources{Env: zero})
+	require.ErrorContains(t, err, "PAWL_GRACE: write a duration of more than 0")
+	require.NotContains(t, err.Error(), "CONNECT_WAIT", "0 is to try once")
+	require.Zero(t, o.ConnectWait)
 	require.ErrorContains(t, config.Load(&o, config.Sources{File: "/nowhere/pawl.toml", Env: nothing}), "/nowhere/pawl.toml")
 }
 
@@ -143,6 +150,7 @@ func TestSectionsBecomeWhatTheDatabaseTakes(t *testing.T) {
 staged = true
 [retention]
 dead_letters = "60d"
+absorbed = "0"
 interval = "5m"
 [queues.emails]
 retention = "7d"
@@ -164,7 +172,7 @@ stuck_after = { waiting_for_retry = "1h" }
 	require.JSONEq(t, `{"retention": "7d", "rate_limit": "100/sec", "burst": 20, "max_concurrency": null}`, asJSON(f.Queues["emails"].Settings()))
 	require.JSONEq(t, `{"retention": null, "rate_limit": null, "burst": null, "max_concurrency": 3, "paused": false}`, asJSON(f.Queues["slow"].Settings()))
 	require.JSONEq(t, `{"retention": "0", "stuck_after": {"waiting_for_retry": "1h"}}`, asJSON(f.Templates["shop/fulfil_order"].Settings()))
-	require.JSONEq(t, `{"staged": true, "dead_letter_retention": "60d"}`, asJSON(f.Engine()))
+	require.JSONEq(t, `{"staged": true, "dead_letter_retention": "60d", "absorbed_retention": "0"}`, asJSON(f.Engine()))
 }
 
 func TestEverySettingIsExplained(t *testing.T) {

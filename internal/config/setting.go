@@ -18,6 +18,7 @@ type Setting struct {
 	Unit    string // of a number; empty for texts, switches and durations, which carry theirs
 	Doc     string
 	Secret  bool // never a flag: others see a process's arguments
+	Zero    bool // a duration may be 0; to all others it would be as if nothing was said
 
 	kind  reflect.Type
 	value reflect.Value
@@ -58,7 +59,7 @@ func Settings(target any) []Setting {
 		}
 		all = append(all, Setting{
 			Key: key, Default: field.Tag.Get("default"), Unit: field.Tag.Get("unit"), Doc: field.Tag.Get("doc"),
-			Secret: field.Tag.Get("secret") == "true", kind: field.Type, value: value.Field(i),
+			Secret: field.Tag.Get("secret") == "true", Zero: field.Tag.Get("zero") == "true", kind: field.Type, value: value.Field(i),
 		})
 	}
 	return all
@@ -71,6 +72,9 @@ func (s Setting) setText(text string) error {
 	switch {
 	case s.kind == durationType:
 		d, err := workflow.ParseDuration(text)
+		if err == nil && d == 0 && !s.Zero {
+			err = errors.New("write a duration of more than 0, as 30s or 5m")
+		}
 		if err != nil {
 			return err
 		}
