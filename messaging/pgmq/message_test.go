@@ -2,6 +2,7 @@ package pgmq_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -93,6 +94,21 @@ func TestABatchHasOneDelay(t *testing.T) {
 	messages, err := pgmq.Read(t.Context(), db, pgmq.ReadConfig{Queue: queue, Limit: 2})
 	require.NoError(t, err)
 	require.Empty(t, messages)
+}
+
+func TestTheLongestVisibilityHidesAMessage(t *testing.T) {
+	t.Parallel()
+	db, queue := queueOf(t)
+	id, err := pgmq.Send(t.Context(), db, queue, pgmq.Outgoing{Body: json.RawMessage(`{}`)})
+	require.NoError(t, err)
+	for _, longest := range []time.Duration{math.MaxInt64, 1 << 62} {
+		messages, err := pgmq.Read(t.Context(), db, pgmq.ReadConfig{Queue: queue, Visibility: longest})
+		require.NoError(t, err)
+		require.Equal(t, []int64{id}, ids(messages))
+		require.WithinDuration(t, time.Now().Add(math.MaxInt32*time.Second), messages[0].VisibleAt, time.Hour)
+		_, err = pgmq.SetVT(t.Context(), db, pgmq.VisibilityChange{Queue: queue, IDs: []int64{id}})
+		require.NoError(t, err)
+	}
 }
 
 func TestVisibilityIsMovedWhoeverHoldsTheMessage(t *testing.T) {

@@ -116,6 +116,9 @@ func orDefault[T comparable](value, byDefault T) T {
 // ceilSeconds is what PGMQ takes for a duration. Rounded up: a lease may be
 // longer than asked for, never shorter.
 func ceilSeconds(d time.Duration) int32 {
-	n := (d + time.Second - 1) / time.Second
+	n := d / time.Second
+	if d%time.Second > 0 {
+		n++
+	}
 	return int32(min(n, math.MaxInt32))
 }
