@@ -35,7 +35,7 @@ type Config struct {
 
 	// Logger. Default: slog.Default().
 	Logger *slog.Logger
-	// Registry of the metrics, served at /metrics. Default: one of its own.
+	// Registry of the metrics, served at /metrics; they are in it until Stop. Default: one of its own.
 	Registry *prometheus.Registry
 	// Tracing makes spans. Default: as the OTEL_EXPORTER_OTLP_ variables say, none without them.
 	Tracing *telemetry.Tracing

@@ -27,6 +27,7 @@ type Orchestrator struct {
 	actors    *actors.System
 	server    *server // nil: off
 	tracing   *telemetry.Tracing
+	metrics   *registration
 	processor store.Processor
 
 	stopping atomic.Bool // not ready any more
@@ -68,11 +69,12 @@ func (o *Orchestrator) start(ctx context.Context) error {
 			return err
 		}
 	}
-	metrics, err := telemetry.NewMetrics(o.config.Registry)
+	o.metrics = &registration{Registerer: o.config.Registry}
+	metrics, err := telemetry.NewMetrics(o.metrics)
 	if err != nil {
 		return err
 	}
-	if err := o.config.Registry.Register(telemetry.NewCollector(o.pools.side, o.config.Logger)); err != nil {
+	if err := o.metrics.Register(telemetry.NewCollector(o.pools.side, o.config.Logger)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	if err := o.startListener(ctx, metrics); err != nil {
@@ -158,6 +160,9 @@ func (o *Orchestrator) Stop(ctx context.Context) error {
 		}
 		if o.listener != nil {
 			o.listener.Stop()
+		}
+		if o.metrics != nil { // before the pools: a scrape would say that the database is down
+			o.metrics.end()
 		}
 		if o.pools != nil {
 			o.pools.close()

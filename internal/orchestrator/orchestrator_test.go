@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pawl-dev/pawl/actors"
@@ -136,6 +137,27 @@ func TestItRefusesWhatItCannotWorkOn(t *testing.T) {
 	refused(orchestrator.Config{DatabaseURL: url, Listen: "nowhere:99999"}, "--listen")
 	exec(t, url, `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`)
 	refused(orchestrator.Config{DatabaseURL: url}, "read committed")
+}
+
+func TestARegistryServesOneOrchestratorAfterAnother(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	c := orchestrator.Config{DatabaseURL: pgtest.URL(t), Registry: registry, Logger: quiet}
+	failing := c
+	failing.Listen = "nowhere:99999"
+	_, err := orchestrator.Start(t.Context(), failing)
+	require.ErrorContains(t, err, "--listen")
+	for range 2 {
+		o, err := orchestrator.Start(t.Context(), c)
+		require.NoError(t, err)
+		found, err := registry.Gather()
+		require.NoError(t, err)
+		require.NotEmpty(t, found)
+		require.NoError(t, o.Stop(t.Context()))
+		found, err = registry.Gather()
+		require.NoError(t, err)
+		require.Empty(t, found, "of a stopped one there is nothing to tell")
+	}
 }
 
 func TestItRefusesClaimsThatNobodyWouldRelease(t *testing.T) {
