@@ -13,8 +13,14 @@ import (
 // borrow does something on a connection of the pool. All that the client says to the database goes through it: what keeps it
 // from having a connection is told from the answer to a statement, and an error brings the advice that there is.
 func (c *Client) borrow(ctx context.Context, do func(conn *pgxpool.Conn) error) error {
+	if c.closed() { // the pool may be another's, and open
+		return ErrClosed
+	}
 	conn, err := sqlstate.Acquire(ctx, c.pool)
-	if err != nil {
+	switch {
+	case sqlstate.Closed(err) && c.closed(): // meanwhile
+		return ErrClosed
+	case err != nil:
 		return sqlstate.Explain(err)
 	}
 	defer conn.Release()
@@ -23,6 +29,9 @@ func (c *Client) borrow(ctx context.Context, do func(conn *pgxpool.Conn) error) 
 	}
 	return sqlstate.Explain(err)
 }
+
+// closed says whether Close was called.
+func (c *Client) closed() bool { return c.hub.life.Err() != nil }
 
 // ownError is an error of this side's, on a connection that works: what cannot be encoded or read. It comes again.
 type ownError struct{ err error }

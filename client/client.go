@@ -100,7 +100,8 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all waiting with ErrClosed and lets go of the connections. It can be called any number of times.
+// Close ends all waiting with ErrClosed and lets go of the connections. Whatever is asked of the client afterwards is
+// ErrClosed, too. It can be called any number of times.
 func (c *Client) Close() {
 	c.once.Do(func() {
 		c.hub.close()

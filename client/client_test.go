@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -307,26 +306,4 @@ func TestAFailedTaskIsATypedError(t *testing.T) {
 	require.Equal(t, "failed", failed.Status)
 	require.Equal(t, "run", failed.Step)
 	require.Equal(t, "fraud", failed.Cause.Type)
-}
-
-func TestWaitingEndsWithItsContextAndWithTheClient(t *testing.T) {
-	t.Parallel()
-	k := withoutOrchestrator(t)
-	ctx, cancel := context.WithTimeout(k.ctx, 20*time.Millisecond)
-	defer cancel()
-	_, err := k.client.Wait(ctx, messaging.NewRequestID())
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := k.client.Wait(k.ctx, messaging.NewRequestID())
-		ended <- err
-	}()
-	k.client.Close()
-	require.ErrorIs(t, <-ended, client.ErrClosed)
-	k.client.Close()
-	_, err = k.client.Wait(k.ctx, messaging.NewRequestID())
-	require.ErrorIs(t, err, client.ErrClosed)
-	_, err = client.New(client.Config{})
-	require.ErrorContains(t, err, "set Pool or DatabaseURL")
-	require.False(t, errors.Is(err, client.ErrClosed))
 }

@@ -16,15 +16,19 @@ import (
 )
 
 var (
-	// ErrClosed ends waiting when the client is closed.
+	// ErrClosed ends waiting when the client is closed, and is the error of all that is asked of it then.
 	ErrClosed = errors.New("the client is closed")
-	// ErrNotFound says that there is no such task or step, or it was removed when its retention was over; of a command,
-	// that there is no such queue, template or dead letter.
+	// ErrNotFound says that there is no such task or step, or it was removed when its retention was over.
 	ErrNotFound = errors.New("no such task or step")
 	// ErrNotPossible says that a command cannot be done in the state that the task or step is in.
 	ErrNotPossible = errors.New("not possible in the present state")
 	// ErrKeyTaken says that a task cannot be opened again, since a later one holds its key.
 	ErrKeyTaken = errors.New("a later task holds the key")
+	// ErrUnknownQueue says that a command names a queue that nobody has made, or one that a command may not name: the engine's
+	// own, or what is no queue's name.
+	ErrUnknownQueue = errors.New("no queue that this may be asked of")
+	// ErrTemplateChanged says that a version of a template is there with other content: it needs a new version.
+	ErrTemplateChanged = errors.New("the version has other content")
 	// ErrResultExpired says that the request's key is held by a task that has completed and was removed since.
 	ErrResultExpired = errors.New("the task that holds the key has completed, and its result was removed when its retention was over")
 )
@@ -106,9 +110,12 @@ func (e *TaskFailedError) Error() string {
 }
 
 // CommandError refuses an operator's command, or a template. errors.Is tells the refusals that a program may expect:
-// ErrNotFound, ErrNotPossible, ErrKeyTaken.
+// ErrNotFound, ErrNotPossible, ErrKeyTaken, ErrUnknownQueue, ErrTemplateChanged.
 type CommandError struct {
-	Code    string // SQLSTATE: PW020 not found, PW021 not possible now, PW022 a later task has the key, PW023 actor or reason missing, PW024 a bad setting
+	// Code is the SQLSTATE: PW001 and PW021 not possible now, PW010 unknown queue, PW011 a template's version has other content,
+	// PW012 and PW013 a bad template, PW020 not found, PW022 a later task has the key, PW023 actor or reason missing, PW024 a bad
+	// setting, PW030 a bad entity in a template.
+	Code    string
 	Message string
 	Hint    string
 
@@ -126,7 +133,7 @@ func (e *CommandError) Error() string {
 // commandRefusals are what errors.Is knows of a CommandError, by its code.
 var commandRefusals = map[string]error{
 	sqlstate.InvalidTransition: ErrNotPossible, sqlstate.NotFound: ErrNotFound, sqlstate.NotPossible: ErrNotPossible,
-	sqlstate.KeyTaken: ErrKeyTaken,
+	sqlstate.KeyTaken: ErrKeyTaken, sqlstate.UnknownQueue: ErrUnknownQueue, sqlstate.TemplateChanged: ErrTemplateChanged,
 }
 
 // Is holds for the sentinel of the code.

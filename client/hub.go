@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -98,8 +100,17 @@ func (h *hub) wait(ctx context.Context, w *waiter) (Task, error) {
 		h.mu.Lock()
 		delete(h.waiters, w)
 		h.mu.Unlock()
-		return Task{}, context.Cause(ctx)
+		return Task{}, ended(ctx)
 	}
+}
+
+// ended is how a context ended and, if somebody said so, why.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 func (h *hub) join(w *waiter) error {

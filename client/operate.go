@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -87,7 +88,7 @@ type DeadLetters struct {
 	Filter map[string]any
 	// Quantity is how many at most. Zero: 100.
 	Quantity int
-	// Spread is the time over which they are sent again. Zero: at once.
+	// Spread is the time over which they are sent again. Zero: at once. To drop takes no time: it is refused there.
 	Spread time.Duration
 }
 
@@ -114,6 +115,9 @@ func (c *Client) RedriveDeadLetters(ctx context.Context, which DeadLetters, by B
 
 // DropDeadLetters marks dead letters as dropped: nobody will look at them again.
 func (c *Client) DropDeadLetters(ctx context.Context, which DeadLetters, by By) (Outcome, error) {
+	if which.Spread != 0 {
+		return Outcome{}, errors.New("dropping dead letters: Spread is of sending again: leave it out")
+	}
 	filter, quantity, err := which.arguments()
 	if err != nil {
 		return Outcome{}, fmt.Errorf("dropping dead letters: encoding filter: %w", err)

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +114,24 @@ func TestQueuesAreConfiguredAndListed(t *testing.T) {
 	require.Equal(t, "PW024", refused.Code)
 }
 
+func TestRefusalsHaveSentinels(t *testing.T) {
+	t.Parallel()
+	k := withoutOrchestrator(t)
+	k.apply(free)
+	changed, err := workflow.ParseTemplates("test.yaml", []byte(strings.Replace(free, "handler: ", "handler: other_", 1)))
+	require.NoError(t, err)
+	_, err = k.client.ApplyTemplates(k.ctx, changed...)
+	require.ErrorIs(t, err, client.ErrTemplateChanged)
+	var refused *client.CommandError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "PW011", refused.Code)
+	_, err = k.client.PauseQueue(k.ctx, "nobodys_queue", anna)
+	require.ErrorIs(t, err, client.ErrUnknownQueue)
+	_, err = k.client.ConfigureQueue(k.ctx, messaging.TaskRequests, client.QueueSettings{Burst: ptr(1)}, anna)
+	require.ErrorIs(t, err, client.ErrUnknownQueue)
+	require.NotErrorIs(t, err, client.ErrTemplateChanged)
+}
+
 func mail(k *kit) client.Queue {
 	queues, err := k.client.Queues(k.ctx)
 	require.NoError(k, err)
@@ -138,6 +157,8 @@ func TestDeadLettersAreRedrivenAndDropped(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	_, err = k.client.SubmitAndWait(k.ctx, client.Request{Template: "shop/nothing"})
 	require.Error(t, err)
+	_, err = k.client.DropDeadLetters(k.ctx, client.DeadLetters{Spread: time.Minute}, anna)
+	require.ErrorContains(t, err, "Spread")
 	outcome, err = k.client.DropDeadLetters(k.ctx, client.DeadLetters{}, anna)
 	require.NoError(t, err)
 	require.Contains(t, string(outcome.Details), `"dropped": 1`)

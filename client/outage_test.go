@@ -94,7 +94,7 @@ func TestASubmitOutlastsARestart(t *testing.T) {
 	require.Less(t, o.met.Load(), int32(10), "it ends with its context")
 	o.Close()
 	_, err = o.Submit(k.ctx, plain)
-	require.ErrorIs(t, err, errDown)
+	require.ErrorIs(t, err, client.ErrClosed)
 	require.Less(t, o.met.Load(), int32(10), "it ends with the client")
 }
 

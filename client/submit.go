@@ -70,6 +70,9 @@ func (c *Client) SubmitTx(ctx context.Context, tx DB, request Request) (_ uuid.U
 	ctx, span := c.span(ctx, 1)
 	defer func() { end(span, err) }()
 	id, message, err := request.message(ctx)
+	if err == nil && c.closed() {
+		err = ErrClosed
+	}
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("submitting request: %w", err)
 	}
@@ -191,7 +194,7 @@ func (c *Client) again(ctx context.Context, do func(conn *pgxpool.Conn) error) e
 }
 
 func lostConnection(err error) bool {
-	if errors.As(err, new(*ownError)) || sqlstate.Closed(err) {
+	if errors.As(err, new(*ownError)) || errors.Is(err, ErrClosed) || sqlstate.Closed(err) {
 		return false
 	}
 	code := sqlstate.Of(err) // a login's too: a wrong password is told at once

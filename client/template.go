@@ -20,8 +20,8 @@ type AppliedTemplate struct {
 }
 
 // ApplyTemplates makes templates known to the database, all of them or none, and creates their queues. A version that is
-// there with the same content is left as it is, but for queues that somebody dropped; with other content it is a
-// CommandError. Templates are those that workflow.ParseTemplates or workflow.ParseFS has made.
+// there with the same content is left as it is, but for queues that somebody dropped; with other content it is
+// ErrTemplateChanged. Templates are those that workflow.ParseTemplates or workflow.ParseFS has made.
 func (c *Client) ApplyTemplates(ctx context.Context, templates ...*workflow.Template) ([]AppliedTemplate, error) {
 	for i, t := range templates {
 		switch {
