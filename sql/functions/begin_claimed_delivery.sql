@@ -1,7 +1,7 @@
 -- does: begins the delivery of a step with an entity claim: moves the user's row from → into and the step into in_progress,
 --   in one. Returns begun; open: an earlier delivery may still be acting, this one is not begun; failed: claim_failed, or the
---   task has ended, the body never runs; busy: somebody else's claim, tried again within a second; held: somebody holds the row or the step for a
---   moment. A requester for whom the template names no claim begins like any other.
+--   task has ended, the body never runs; busy: somebody else's claim, tried again within a second; held: somebody holds the row, what a
+--   trigger of its table needs, or the step for a moment. A requester for whom the template names no claim begins like any other.
 -- called by: begin_special_deliveries.
 -- locks: the step (skip locked), the user's row (nowait).
 -- raises: what the user's table raises.
@@ -14,6 +14,7 @@ declare
   held pawl.entity_claims;
   e pawl.entities;
   seen jsonb;
+  busy boolean;
   version bigint;
 begin
   select * into s from pawl.steps x where x.task_id = (d.message->>'task_id')::uuid and x.step = d.message->>'step'
@@ -40,11 +41,15 @@ begin
     select * into e from pawl.entities x where x.entity = claim->>'entity';
     begin
       seen := pawl.lock_entity(e, pawl.evaluate_expression(claim->>'id', (select t.input from pawl.tasks t where t.task_id = s.task_id)));
+      busy := exists (select from pawl.entity_claims c where c.entity = e.entity and c.entity_id = seen->>'id');
+      if not busy and seen->>'state' = claim->>'from' then
+        version := pawl.move_entity(e, seen, claim->>'into');
+      end if;
     exception when lock_not_available then
       perform pawl.put_off_delivery(queue, d, interval '600 ms');
       return 'held';
     end;
-    if exists (select from pawl.entity_claims c where c.entity = e.entity and c.entity_id = seen->>'id') then
+    if busy then
       if claim->>'on_busy' = 'wait' then
         perform pawl.put_off_delivery(queue, d, interval '600 ms');
         return 'busy';
@@ -55,7 +60,6 @@ begin
     elsif seen->>'state' <> claim->>'from' then
       return pawl.refuse_claim(queue, d, format('the %s is %s, not %s', e.entity, seen->>'state', claim->>'from'));
     end if;
-    version := pawl.move_entity(e, seen, claim->>'into');
     insert into pawl.entity_claims (entity, entity_id, task_id, step, index, attempt, version, revert_to, on_success,
       claimed_at, lease_until)
     values (e.entity, seen->>'id', s.task_id, s.step, s.index, s.attempt, version, claim->>'revert_to', claim->>'on_success', at,
