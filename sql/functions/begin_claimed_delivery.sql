@@ -1,9 +1,10 @@
 -- does: begins the delivery of a step with an entity claim: moves the user's row from → into and the step into in_progress,
 --   in one. Returns begun; open: an earlier delivery may still be acting, this one is not begun; failed: claim_failed, or the
 --   task has ended, the body never runs; busy: somebody else's claim, tried again within a second; held: somebody holds the row, what a
---   trigger of its table needs, or the step for a moment. A requester for whom the template names no claim begins like any other.
+--   trigger of its table needs, or the step for a moment, or changes the entity. A requester for whom the template names no claim begins like any other.
 -- called by: begin_special_deliveries.
--- locks: the step (skip locked), the user's row (nowait).
+-- locks: the step (skip locked), the entity (nowait), so that it stays as it was read until the claim is committed, the user's
+--   row (nowait).
 -- raises: what the user's table raises.
 create or replace function pawl.begin_claimed_delivery(queue text, d pawl.delivery, worker text) returns text
 language plpgsql as $$
@@ -38,8 +39,8 @@ begin
 
   claim := pawl.claim_of_step(s.task_id, s.step);
   if claim is not null then
-    select * into e from pawl.entities x where x.entity = claim->>'entity';
     begin
+      select * into e from pawl.entities x where x.entity = claim->>'entity' for key share nowait;
       seen := pawl.lock_entity(e, pawl.evaluate_expression(claim->>'id', (select t.input from pawl.tasks t where t.task_id = s.task_id)));
       busy := exists (select from pawl.entity_claims c where c.entity = e.entity and c.entity_id = seen->>'id');
       if not busy and seen->>'state' = claim->>'from' then
