@@ -25,7 +25,7 @@ func (r *reconciler) run(ctx context.Context) (time.Duration, error) {
 			"count", page.Repaired.Engine)
 	}
 	if page.Repaired.Foreign > 0 || page.Ended > 0 {
-		r.log().Warn("ended attempts that no worker reported: their messages were gone or delivered too often",
+		r.log().Warn("ended attempts whose messages, or results, were gone, or delivered too often",
 			"gone", page.Repaired.Foreign, "delivered too often", page.Ended)
 	}
 	if page.Busy || page.Wrapped {

@@ -1,12 +1,12 @@
 -- does: one page of the search for open work that nobody will move. Goes over the tasks by key, all instances sharing one
---   place (reconciler_page); at the end of a pass it looks through the step queues and step keys, and begins again. An
+--   place (reconciler_page); at the end of a pass it looks through the step queues, step keys and entity claims, and begins again. An
 --   attempt without its message is ended as a crash, in a later pass, unless its result was on the way (reconcile_attempts); a
 --   task that does not follow from its steps is settled (reconcile_tasks). What one call does is bounded, or it would be rolled
 --   back at its timeout and begin the same page for ever. Returns {busy} when another instance is at it, else {looked_at, noted,
 --   repaired: {engine, foreign}, ended, absorbed, stuck, wrapped}: engine means a defect of Pawl, foreign a worker that lost a
 --   message.
 -- called by: every orchestrator, a page per tick. grace: how long a step or task must have been idle.
--- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps.
+-- locks: an advisory lock (try), messages and tasks, all skip locked, then their steps, entity claims.
 -- raises: nothing of its own.
 create or replace function pawl.reconcile(processor text default null, page int default 1000, grace interval default '1 minute')
 returns jsonb language plpgsql set jit = off as $$
@@ -43,6 +43,7 @@ begin
   if wrapped then
     queues := pawl.reconcile_queues(grace);
     perform pawl.reconcile_step_keys(page);
+    lost := lost + pawl.reconcile_claims();
   end if;
   update pawl.reconciler r set pass = r.pass + wrapped::int,
     after_task = case when wrapped then '00000000-0000-0000-0000-000000000000' else last end;

@@ -1,7 +1,7 @@
--- does: finds those of the noted tasks that have a message at or below an id in the results queue, visible or not: the result
+-- does: finds those of these tasks that have a message at or below an id in the results queue, visible or not: the result
 --   of an attempt whose message is gone may be among them. All of these tasks when the queue is too long to be looked through:
 --   more than 100,000 messages, or about 200 MB.
--- called by: reconcile_attempts.
+-- called by: reconcile_attempts, reconcile_claims.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.results_on_their_way(tasks uuid[], up_to bigint) returns uuid[] language plpgsql stable as $$

@@ -201,6 +201,12 @@ func chores() []Scenario {
 			k.Exec("select pawl.reconcile('kit')")
 			return Call{SQL: "select pawl.reconcile('kit')"}
 		}},
+		{"reconcile a claim whose result is gone", func(k *kit.Kit) Call {
+			k.Pay("A-1")
+			k.ClaimOne("pay_queue")
+			k.Exec("update pawl.entity_claims set lease_until = 'infinity'") // as a report does whose row somebody holds
+			return Call{SQL: "select pawl.reconcile('kit')"}
+		}},
 		{"reconcile queues and keys", func(k *kit.Kit) Call {
 			k.Submit("t/retry")
 			k.ClaimOne(kit.Queue)
