@@ -76,6 +76,10 @@ func TestEntitiesMustFitTheirTables(t *testing.T) {
 		{"applied templates use its states sent", object{"states": []string{"paying", "paid"}}},
 		{"module must name", object{"module": ""}},
 		{"claim_limit must be positive", object{"claim_limit": "0"}},
+		{"claim_limit must be positive, 10 years at most", object{"claim_limit": "-infinity"}},
+		{"claim_limit must be positive, 10 years at most", object{"claim_limit": "infinity"}},
+		{"claim_limit must be positive, 10 years at most", object{"claim_limit": "100000 years"}},
+		{"claim_limit must be positive, 10 years at most", object{"claim_limit": "soon"}},
 	} {
 		require.Contains(t, k.refused("PW030", "select pawl.register_entity('invoice', $1, 'ann', 'why')", entity(c.fields)).Message, c.want)
 	}

@@ -50,6 +50,21 @@ func TestOrchestratorRoleEndsAClaimWhoseRowWasHeldAtTheReport(t *testing.T) {
 	engine.refused(denied, "select * from billing.bills")
 }
 
+func TestWhoRegistersIsTheRoleThatWasSet(t *testing.T) {
+	k := newRolesKit(t)
+	_, clerk := k.login("pawl_operator")
+	k.Exec("create table public.accounts (number text primary key, status text not null, version int not null)")
+	accounts := entity(object{"table": "public.accounts"})
+	boss := k.begin()
+	boss.Exec("set local role " + clerk)
+	raised := boss.refused("PW030", "select pawl.register_entity('account', $1, 'ann', 'curious')", accounts)
+	require.Contains(t, raised.Message, "you may not update public.accounts yourself")
+	boss.Exec("reset role")
+	boss.Exec("grant select, update on public.accounts to " + clerk)
+	boss.Exec("set local role " + clerk)
+	boss.Exec("select pawl.register_entity('account', $1, 'ann', 'theirs')", accounts)
+}
+
 // Somebody who may create in public owns functions that fit the arguments better than those of Postgres.
 func TestFunctionsInPublicDoNotRunWithTheOwnersRights(t *testing.T) {
 	k := newRolesKit(t)

@@ -1,5 +1,6 @@
 -- does: checks what an operator says about an entity against the table itself. Returns the row to keep. A table whose name has
---   no schema is looked for in the search path, then in public: with roles installed the path is Postgres' own.
+--   no schema is looked for in the search path, then in public: with roles installed the path is Postgres' own. Who
+--   asks must be able to update the table: the session's user, or the role it has set, as in may_work.
 -- called by: register_entity.
 -- locks: nothing.
 -- raises: PW030 naming what does not fit.
@@ -12,9 +13,16 @@ declare
     case jsonb_typeof(settings->'states') when 'array' then settings->'states' else '[]' end));
   odd text := (select string_agg(k, ', ' order by k) from jsonb_object_keys(settings) k
     where k not in ('table', 'key', 'status', 'version', 'states', 'module', 'claim_limit'));
+  asker text := case current_setting('role') when 'none' then session_user::text else current_setting('role') end;
+  claim_limit interval;
   used text;
   problem text;
 begin
+  begin
+    claim_limit := coalesce((settings->>'claim_limit')::interval, interval '5 minutes');
+  exception when data_exception then
+    null; -- no interval: said below
+  end;
   select string_agg(distinct u.state, ', ') into used
   from pawl.templates t, jsonb_path_query(t.definition, '$.steps[*].claim.* ? (@.entity == $e)',
     jsonb_build_object('e', entity)) c, lateral (values (c->>'from'), (c->>'into'), (c->>'revert_to'), (c->>'on_success')) u(state)
@@ -25,7 +33,7 @@ begin
     when place is null then format('there is no table %s', coalesce(settings->>'table', '(table is missing)'))
     when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = place and (c.relkind not in ('r', 'p')
       or c.relpersistence = 't' or n.nspname in ('pawl', 'pawl_queues', 'pgmq', 'pg_catalog', 'information_schema'))) then format('%s is not a table of yours', place)
-    when not (has_table_privilege(session_user, place, 'select') and has_table_privilege(session_user, place, 'update')) then format('you may not update %s yourself', place)
+    when not (has_table_privilege(asker, place, 'select') and has_table_privilege(asker, place, 'update')) then format('you may not update %s yourself', place)
     when not has_table_privilege((select n.nspowner from pg_namespace n where n.nspname = 'pawl'), place, 'update')
       then format('the owner of schema pawl may not update %s', place)
     when (select count(*) from pg_attribute a where a.attrelid = place and a.attnum > 0 and not a.attisdropped
@@ -41,12 +49,13 @@ begin
       then format('state %s does not fit column %s of %s', pawl.unfit_state(place, settings->>'status', states), settings->>'status', place)
     when used is not null then format('applied templates use its states %s', used)
     when coalesce(settings->>'module', '') = '' then 'module must name who answers for it'
-    when coalesce((settings->>'claim_limit')::interval, interval '1 s') <= interval '0' then 'claim_limit must be positive' end;
+    -- From Postgres 17 on it may be infinite, and no janitor would take a claim.
+    when (claim_limit > interval '0' and claim_limit <= interval '10 years') is not true then 'claim_limit must be positive, 10 years at most' end;
   if problem is not null then
     raise exception 'entity %: %', quote_nullable(left(entity, 80)), problem using errcode = 'PW030',
       hint = 'settings: {table, key, status, version, states: [...], module, claim_limit: "5 minutes"}';
   end if;
   return (entity, (select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where c.oid = place), settings->>'key', settings->>'status', settings->>'version', states, settings->>'module',
-    coalesce((settings->>'claim_limit')::interval, interval '5 minutes'), now())::pawl.entities;
+    claim_limit, now())::pawl.entities;
 end $$;
