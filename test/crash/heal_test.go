@@ -50,6 +50,9 @@ func heal(k *kit.Kit) {
 			k.Later(time.Duration(round+2) * time.Hour)
 			k.Exec("select pawl.revert_stale_claims('billing', 'janitor')")
 		}
+		if kit.Get[bool](k, "select exists (select from pawl.entity_claims where lease_until = 'infinity')") {
+			k.Exec("select pawl.reconcile('kit')") // its result may be gone
+		}
 		settle(k)
 		worked := false
 		for _, q := range stepQueues {
