@@ -63,11 +63,13 @@ func (p *service) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := p.serve(ctx, w.Name())
+	server, err := program.Served{
+		Address: p.settings.Listen, DB: p.pool, Stopping: func() bool { return ctx.Err() != nil }, Registry: p.registry, Log: p.log,
+	}.Start(ctx)
 	if err != nil {
 		return err
 	}
-	defer server.close()
+	defer stopServing(server)
 	err = program.Await(ctx, p.settings.ConnectWait, p.log, func(connecting context.Context) error {
 		if err := migrate.Check(connecting, p.pool); err != nil {
 			return err
@@ -79,6 +81,13 @@ func (p *service) work(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	return w.Stop(context.WithoutCancel(ctx))
+}
+
+// stopServing ends the HTTP address: the process ends either way.
+func stopServing(server *program.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	server.Stop(ctx)
 }
 
 // shutDown sends the last spans; that it fails is no failure of the worker.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/program"
 	"github.com/pawl-dev/pawl/internal/store"
 	"github.com/pawl-dev/pawl/internal/telemetry"
+	"github.com/pawl-dev/pawl/internal/workerapi"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
 
@@ -25,7 +27,7 @@ type Orchestrator struct {
 	pools     *pools
 	listener  *pgmq.Listener // nil: off
 	actors    *actors.System
-	server    *server // nil: off
+	server    *program.Server
 	tracing   *telemetry.Tracing
 	metrics   *registration
 	processor store.Processor
@@ -83,9 +85,12 @@ func (o *Orchestrator) start(ctx context.Context) error {
 	if o.actors, err = actors.Start(ctx, o.actorsConfig(metrics)); err != nil {
 		return err
 	}
-	if o.config.Listen != config.Off {
-		o.server, err = o.serve(ctx)
-	}
+	o.server, err = program.Served{
+		Address: o.config.Listen, DB: o.pools.side, Stopping: o.stopping.Load, Registry: o.config.Registry, Log: o.config.Logger,
+		Own: map[string]http.Handler{"/v1/worker/": workerapi.Handler(workerapi.Config{ // without a token it says that it is off
+			Pool: o.pools.calls, Token: o.config.WorkerToken, Log: o.config.Logger,
+		})},
+	}.Start(ctx)
 	return err
 }
 
@@ -137,12 +142,7 @@ func thisProcess() store.Processor {
 func (o *Orchestrator) ID() uuid.UUID { return o.processor.ID }
 
 // Addr is where HTTP is served, or "" when it is off.
-func (o *Orchestrator) Addr() string {
-	if o.server == nil {
-		return ""
-	}
-	return o.server.addr
-}
+func (o *Orchestrator) Addr() string { return o.server.Addr() }
 
 // Stop ends the orchestrator: it reads nothing more, finishes what it read, at most for the grace period or until ctx
 // ends, and lets go of everything. The error says that work was broken off; it will be delivered again. Stop may be
@@ -155,9 +155,7 @@ func (o *Orchestrator) Stop(ctx context.Context) error {
 		if o.actors != nil {
 			o.stopErr = o.actors.Stop(grace)
 		}
-		if o.server != nil {
-			o.server.stop(grace)
-		}
+		o.server.Stop(grace)
 		if o.listener != nil {
 			o.listener.Stop()
 		}
