@@ -26,6 +26,7 @@ const (
 	LockNotAvailable          = "55P03" // lock_timeout, nowait
 	OperatorIntervention      = "57000"
 	QueryCanceled             = "57014" // statement_timeout, or cancelled by an operator
+	CrashShutdown             = "57P02"
 	DatabaseDropped           = "57P04"
 	classConnection           = "08"
 	classData                 = "22"
@@ -36,7 +37,7 @@ const (
 	classResources            = "53"
 	classLimit                = "54" // of the server's code: a row or an expression that is too large
 	classOperatorIntervention = "57"
-	classSystem               = "58"
+	ClassSystem               = "58" // files of the server's
 	classInternal             = "XX"
 )
 

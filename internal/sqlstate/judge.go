@@ -12,7 +12,7 @@ func Infrastructure(code string) bool {
 		return true
 	}
 	switch Class(code) {
-	case classConnection, classResources, classOperatorIntervention, classSystem:
+	case classConnection, classResources, classOperatorIntervention, ClassSystem:
 		return true
 	}
 	return false

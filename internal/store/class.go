@@ -38,21 +38,6 @@ func (c Class) Infrastructure() bool { return c != Permanent && c != Internal }
 // dead letter.
 func (c Class) Doubtful() bool { return c == Timeout || c == Lost || c == Internal }
 
-// classes says of the errors that sqlstate.Infrastructure knows which are not Unavailable: five characters for one code, two
-// for a class of codes.
-var classes = map[string]Class{
-	"40001": Contention, // serialization failure
-	"40P01": Contention, // deadlock: counted, each is a bug
-	"55P03": Contention, // lock_timeout, nowait
-	"42P01": Contention, // a queue's table is missing
-	"42883": Contention, // a queue's functions are missing
-	"57014": Timeout,    // statement_timeout, or cancelled by an operator
-	"25P03": Timeout,    // idle_in_transaction_session_timeout
-	"25P04": Timeout,    // transaction_timeout
-	"57P02": Lost,       // another backend crashed, perhaps by what we asked of this one
-	"58":    Lost,       // a file of the server's: all of the disk, or the one block that holds what a message needs
-}
-
 // Classify says what an error means. Errors of making a connection and errors without a SQLSTATE are never the message's.
 func Classify(err error) Class {
 	code := sqlstate.Of(err)
@@ -65,11 +50,17 @@ func Classify(err error) Class {
 		return Internal
 	case !sqlstate.Infrastructure(code):
 		return Permanent
+	case sqlstate.Class(code) == sqlstate.ClassSystem: // a file: all of the disk, or the one block that holds what a message needs
+		return Lost
 	}
-	for _, key := range []string{code, sqlstate.Class(code)} {
-		if class, ok := classes[key]; ok {
-			return class
-		}
+	switch code {
+	case sqlstate.SerializationFailure, sqlstate.Deadlock, sqlstate.LockNotAvailable, // deadlocks are counted: each is a bug
+		sqlstate.UndefinedTable, sqlstate.UndefinedFunction: // of a queue that is missing
+		return Contention
+	case sqlstate.QueryCanceled, sqlstate.IdleInTransaction, sqlstate.TransactionTimeout:
+		return Timeout
+	case sqlstate.CrashShutdown: // of another backend, perhaps by what we asked of this one
+		return Lost
 	}
 	return Unavailable
 }
