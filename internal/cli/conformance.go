@@ -53,7 +53,7 @@ Ends with exit code 1 when a check fails. What a worker of its level cannot pass
 	durationVar(flags, &config.patience, "patience", "how long a check waits for what must come (default 1m)")
 	flags.BoolVar(&config.markdown, "markdown", false, "print one table of all workers, for documents")
 	flags.BoolVarP(&config.verbose, "verbose", "v", false, "show what the workers write")
-	return c
+	return a.ownDatabase(c)
 }
 
 func (c conformanceConfig) all() ([]conformance.Config, error) {

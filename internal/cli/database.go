@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/client"
-	"github.com/pawl-dev/pawl/internal/cachedir"
 	"github.com/pawl-dev/pawl/internal/migrate"
 )
 
@@ -30,17 +28,12 @@ func (a *app) url() (string, error) {
 		return url, nil
 	}
 	if path, err := devFile(); err == nil {
-		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
-			return strings.TrimSpace(string(text)), nil
+		if url := announced(path); url != "" {
+			return url, nil
 		}
 	}
 	return "", &failure{code: ExitUnavailable, err: errors.New("no database is named"),
 		hint: "Start a private one with: pawl dev\nElse name yours: export PAWL_DATABASE_URL=postgres://user@host/database"}
-}
-
-// devFile is where a running `pawl dev` leaves its address for this user's other terminals.
-func devFile() (string, error) {
-	return cachedir.Path(fmt.Sprintf("dev-%d.url", os.Getuid()))
 }
 
 // connect opens a pool without looking at what the database holds.
@@ -67,7 +60,7 @@ func (a *app) connect(ctx context.Context) (*pgxpool.Pool, error) {
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
 		err = fmt.Errorf("connecting to the database: %w", err)
-		if named := a.databaseURL != "" || os.Getenv("PAWL_DATABASE_URL") != ""; !named && !answers(url) {
+		if named := a.databaseURL != "" || os.Getenv("PAWL_DATABASE_URL") != ""; !named && !answers(ctx, url) {
 			err = &failure{code: ExitUnavailable, err: errors.New(oneByOne(err.Error())),
 				hint: "That is the address of a pawl dev that was killed. Start one anew: pawl dev\nElse name your database: export PAWL_DATABASE_URL=postgres://user@host/database"}
 		}

@@ -46,7 +46,7 @@ Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
 	flags.StringSliceVar(&config.Languages, "languages", demo.Languages, "of the workers; Go stands in for those that are left out")
 	flags.DurationVar(&config.Timeout, "timeout", 3*time.Minute, "give up after this time")
 	flags.BoolVar(&config.Keep, "keep", false, "keep the folder with the database and the logs")
-	return c
+	return a.ownDatabase(c)
 }
 
 // demoProcessCommand is one process of the demo; people do not call it.

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/internal/demo"
@@ -39,8 +37,8 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run everything on this machine: a private Postgres, an orchestrator and a demo worker",
 		Long: `Runs a private Postgres with PGMQ, migrated, an orchestrator, and a worker with the handlers of shop/fulfil_order,
 until Ctrl-C; then nothing is left, unless --dir names a folder for the database. Other pawl commands of yours on this
-machine find it by themselves; other programs take the address that it prints. With PAWL_WORKER_TOKEN set, workers may come
-over HTTP too.`,
+machine find it by themselves; other programs take the address that it prints. They stay with the first one that runs:
+a second takes what it prints, PAWL_DATABASE_URL=…. With PAWL_WORKER_TOKEN set, workers may come over HTTP too.`,
 		Example: `  pawl dev
   pawl dev --dir ~/pawl-data --port 54329     # keeps its data, always at the same address
   pawl submit shop/fulfil_order --input '{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}' --wait`,
@@ -53,6 +51,20 @@ over HTTP too.`,
 	flags.StringVar(&config.listen, "listen", "127.0.0.1:0", "address of health checks, metrics and, with PAWL_WORKER_TOKEN, the worker API (default: a free port)")
 	flags.BoolVar(&config.noWorker, "no-worker", false, "without the demo worker")
 	flags.BoolVarP(&config.verbose, "verbose", "v", false, "log what orchestrator and worker do")
+	return a.ownDatabase(c)
+}
+
+// ownDatabase is for commands that run a database of their own: they refuse --database-url, and do not show it.
+func (a *app) ownDatabase(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVar(&a.databaseURL, "database-url", "", "")
+	c.Flags().Lookup("database-url").Hidden = true
+	work := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if a.databaseURL != "" {
+			return &ranError{usagef("pawl %s runs a database of its own: leave --database-url out", c.Name())}
+		}
+		return work(cmd, args)
+	}
 	return c
 }
 
@@ -84,7 +96,7 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopOrchestrator(o)) }()
-	forget, err := announceDev(url)
+	forget, other, err := announceDev(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -104,7 +116,7 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 		cancel()
 		<-stopped
 	}()
-	if err := a.printDev(url, o.Addr(), config); err != nil {
+	if err := a.printDev(devRuns{url: url, addr: o.Addr(), other: other, noWorker: config.noWorker}); err != nil {
 		return err
 	}
 	select {
@@ -124,48 +136,16 @@ func stopOrchestrator(o *orchestrator.Orchestrator) error {
 	return o.Stop(ctx)
 }
 
-// announceDev lets other commands of this user find the database; forget takes that back.
-func announceDev(url string) (forget func(), err error) {
-	path, err := devFile()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
-	}
-	former, _ := os.ReadFile(path) // of another pawl dev, perhaps; usually there is none
-	if err := os.WriteFile(path, []byte(url+"\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("announcing the database: %w", err)
-	}
-	return func() {
-		text, err := os.ReadFile(path)
-		switch {
-		case err != nil || string(text) != url+"\n": // a later pawl dev has put its own address there
-		case answers(strings.TrimSpace(string(former))):
-			_ = os.WriteFile(path, former, 0o600) // without it commands only have to be told the address
-		default:
-			_ = os.Remove(path) // somebody else was faster
-		}
-	}, nil
+// devRuns is what `pawl dev` tells of itself.
+type devRuns struct {
+	url, addr string
+	other     string // address of the pawl dev that other commands find instead
+	noWorker  bool
 }
 
-// answers says whether there is a server at the URL.
-func answers(url string) bool {
-	config, err := pgx.ParseConfig(url)
-	if url == "" || err != nil {
-		return false
-	}
-	conn, err := net.DialTimeout("tcp", net.JoinHostPort(config.Host, fmt.Sprint(config.Port)), time.Second)
-	if err != nil {
-		return false
-	}
-	_ = conn.Close() // nothing was said
-	return true
-}
-
-func (a *app) printDev(url, addr string, config devConfig) error {
+func (a *app) printDev(d devRuns) error {
 	if a.json {
-		return a.printJSON(map[string]string{"database_url": url, "orchestrator": addr})
+		return a.printJSON(map[string]any{"database_url": d.url, "orchestrator": d.addr, "announced": d.other == ""})
 	}
 	api := ""
 	if os.Getenv(workerToken) != "" {
@@ -174,22 +154,39 @@ func (a *app) printDev(url, addr string, config devConfig) error {
 	a.say(`Pawl runs here until Ctrl-C.
 
   database      %s
-  orchestrator  http://%s (healthz, readyz, metrics%s)`, url, addr, api)
-	if !config.noWorker {
+  orchestrator  http://%s (healthz, readyz, metrics%s)`, d.url, d.addr, api)
+	if !d.noWorker {
 		a.say("  worker        the handlers of shop/fulfil_order")
 	}
+	named := ""
+	if d.other != "" {
+		a.say("\nAnother pawl dev of yours runs at %s: commands go there unless PAWL_DATABASE_URL names this one.", place(d.other))
+		named = fmt.Sprintf("\n  export PAWL_DATABASE_URL='%s'", d.url)
+	}
+	pawl := typed(os.Args[0])
 	a.say(`
 In another terminal:
-
-  pawl submit shop/fulfil_order --wait --input \
+%s
+  %s submit shop/fulfil_order --wait --input \
     '{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}'
-  pawl watch
+  %s watch
 
 or without pawl, from any language:
 
   psql '%s' <<'SQL'
 select pgmq.send('orchestration_task_requests', '{"template": "shop/fulfil_order", "input":
   {"order_id": "S-2", "customer_id": "C-1", "country": "DE", "items": [{"sku": "TEA-SEN-100", "quantity": 2}]}}');
-SQL`, url)
+SQL`, named, pawl, pawl, d.url)
 	return nil
+}
+
+// typed is how this program was called: its path as it was given, or its name when the shell found it.
+func typed(program string) string {
+	switch {
+	case filepath.Base(program) == program:
+		return "pawl"
+	case strings.ContainsAny(program, " '\"$&;()*"):
+		return "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+	}
+	return program
 }

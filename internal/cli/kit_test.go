@@ -51,7 +51,10 @@ func (s *shell) feed(stdin string, args ...string) outcome {
 	ctx, cancel := context.WithTimeout(s.t.Context(), deadline)
 	defer cancel()
 	var out, errs bytes.Buffer
-	code := Run(ctx, append(args, "--database-url", s.url), Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs})
+	if s.url != "" {
+		args = append(args, "--database-url", s.url)
+	}
+	code := Run(ctx, args, Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs})
 	return outcome{code: code, out: out.String(), err: errs.String()}
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
@@ -144,63 +143,4 @@ func TestVersionPrints(t *testing.T) {
 	s := &shell{t: t}
 	require.Regexp(t, `^pawl .* SQL functions \d+`, s.ok("version"))
 	require.NotEmpty(t, decode[versionOutput](s, "version").Go)
-}
-
-func TestDevRunsEverythingAndLeavesNothing(t *testing.T) {
-	t.Parallel()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var out, errs safeBuffer
-	ended := make(chan int, 1)
-	go func() { ended <- Run(ctx, []string{"dev", "--json"}, Streams{Out: &out, Err: &errs}) }()
-	var started struct {
-		URL string `json:"database_url"`
-	}
-	require.Eventually(t, func() bool { return json.Unmarshal([]byte(out.String()), &started) == nil }, deadline, deadline/600, errs.String())
-	s := &shell{t: t, url: started.URL}
-	task := decode[taskDetail](s, "submit", "shop/fulfil_order", "--wait", "--input",
-		`{"order_id":"S-1","customer_id":"C-1","country":"DE","items":[{"sku":"TEA-SEN-100","quantity":2}]}`)
-	require.Equal(t, "complete", task.State)
-	folder := s.sql("show data_directory")
-	require.DirExists(t, folder)
-	stop()
-	require.Equal(t, ExitOK, <-ended, errs.String())
-	require.NoDirExists(t, folder)
-	file, err := devFile()
-	require.NoError(t, err)
-	text, err := os.ReadFile(file)
-	require.True(t, err != nil || !strings.Contains(string(text), started.URL), "the address stays behind")
-}
-
-func TestTheAddressOfAnEarlierDevComesBack(t *testing.T) { // alone: it sets the environment
-	t.Setenv("PAWL_CACHE_DIR", t.TempDir())
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	first, second := "postgres://"+server.Addr().String()+"/postgres", "postgres://127.0.0.1:1/postgres"
-	forgetFirst, err := announceDev(first)
-	require.NoError(t, err)
-	forgetSecond, err := announceDev(second)
-	require.NoError(t, err)
-	a := &app{}
-	t.Setenv("PAWL_DATABASE_URL", "")
-	found, err := a.url()
-	require.NoError(t, err)
-	require.Equal(t, second, found)
-	forgetSecond()
-	found, err = a.url()
-	require.NoError(t, err)
-	require.Equal(t, first, found)
-	forgetAgain, err := announceDev(second)
-	require.NoError(t, err)
-	forgetFirst()
-	require.NoError(t, server.Close())
-	path, err := devFile()
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, []byte(second+"\n"), 0o600))
-	var out, errs bytes.Buffer
-	require.Equal(t, ExitUnavailable, Run(t.Context(), []string{"task", "list"}, Streams{Out: &out, Err: &errs}))
-	require.Contains(t, errs.String(), "a pawl dev that was killed")
-	forgetAgain()
-	_, err = a.url()
-	require.ErrorContains(t, err, "no database is named")
 }
