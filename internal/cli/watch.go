@@ -63,7 +63,7 @@ func (w *watcher) follow(ctx context.Context, db *database) error {
 	if w.app.json {
 		screen = nil
 	}
-	for {
+	for !live.Unread(w.app.Out) { // as of `| head`, whose end would show only with the next change
 		tasks, err := w.read(ctx, db)
 		if ctx.Err() != nil {
 			return nil // Ctrl-C is how a watch ends
@@ -75,7 +75,7 @@ func (w *watcher) follow(ctx context.Context, db *database) error {
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
-			screen.Draw(w.frame(tasks, queues, screen.Width()))
+			screen.Draw(w.frame(tasks, queues, screen.Width(), screen.Lines()))
 		} else if err := w.lines(tasks); err != nil {
 			return err
 		}
@@ -88,6 +88,7 @@ func (w *watcher) follow(ctx context.Context, db *database) error {
 		case <-time.After(max(w.interval, 50*time.Millisecond)):
 		}
 	}
+	return nil
 }
 
 func (w *watcher) read(ctx context.Context, db *database) ([]taskRow, error) {
@@ -176,12 +177,19 @@ func (w *watcher) lines(tasks []taskRow) error {
 	return nil
 }
 
-// frame is the view of a terminal.
-func (w *watcher) frame(tasks []taskRow, queues []queueRow, width int) []string {
+// frame is the view of a terminal, of height lines where two are enough: tasks that find no room are counted.
+func (w *watcher) frame(tasks []taskRow, queues []queueRow, width, height int) []string {
 	var lines []string
-	for _, t := range tasks {
+	shown := tasks
+	if room := height - 2; len(tasks) > room { // with the queues and the line above them
+		shown = tasks[:max(room-1, 1)]
+	}
+	for _, t := range shown {
 		lines = append(lines, fmt.Sprintf("%s  %-28s %s %3d/%-3d %-22s %s", t.TaskID[:8]+"…"+t.TaskID[32:], clip(t.Template, 28),
 			live.Bar(t.Steps-t.Open, t.Steps, 20), t.Steps-t.Open, t.Steps, t.State, t.took()))
+	}
+	if rest := len(tasks) - len(shown); rest > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more", rest))
 	}
 	if len(tasks) == 0 {
 		lines = append(lines, "No tasks yet. Submit one with: pawl submit NAMESPACE/NAME --input '{…}'")

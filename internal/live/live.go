@@ -12,8 +12,8 @@ import (
 
 // Screen draws frames over each other. On anything but a terminal Draw does nothing: print lines instead.
 type Screen struct {
-	fd    int
 	isTTY bool
+	size  func() (width, height int, err error) // of the terminal
 
 	mu    sync.Mutex // guards what follows: frames and lines may come from several goroutines
 	out   io.Writer
@@ -24,7 +24,8 @@ type Screen struct {
 func New(out io.Writer) *Screen {
 	s := &Screen{out: out}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" {
-		s.fd, s.isTTY = int(file.Fd()), true
+		s.isTTY = true
+		s.size = func() (int, int, error) { return term.GetSize(int(file.Fd())) }
 	}
 	return s
 }
@@ -35,18 +36,29 @@ func (s *Screen) Terminal() bool { return s.isTTY }
 // Width of the terminal, in columns.
 func (s *Screen) Width() int {
 	if s.isTTY {
-		if width, _, err := term.GetSize(s.fd); err == nil && width >= 40 {
+		if width, _, err := s.size(); err == nil && width >= 40 {
 			return width
 		}
 	}
 	return 100
 }
 
-// Draw replaces the last frame. Lines longer than the terminal are cut: a wrapped one could not be drawn over.
+// Lines is how many a frame may have: those of the terminal without the cursor's.
+func (s *Screen) Lines() int {
+	if s.isTTY {
+		if _, height, err := s.size(); err == nil && height > 1 {
+			return height - 1
+		}
+	}
+	return 100
+}
+
+// Draw replaces the last frame. What does not fit the terminal is cut: what wraps or scrolls away could not be drawn over.
 func (s *Screen) Draw(lines []string) {
 	if !s.isTTY {
 		return
 	}
+	lines = lines[:min(len(lines), s.Lines())]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var b strings.Builder
