@@ -16,3 +16,30 @@ func TestFlagsThatWouldBeIgnoredAreRefused(t *testing.T) {
 	}
 	require.Equal(t, ExitUsage, s.run("watch", "0190aaaa", "--limit", "3").code)
 }
+
+func TestATextThatIsEmptyIsRefused(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t}
+	for _, args := range [][]string{
+		{"submit", "test/diamond", "--key", ""}, {"submit", "test/diamond", "--correlation-id", ""}, {"submit", "test/diamond", "--reply-to", ""},
+		{"submit", "test/diamond", "--input", ""}, {"enqueue", "test.echo", "--queue", ""}, {"task", "list", "--template", ""},
+		{"task", "list", "--state", ""}, {"dead", "drop", "1", "--queue", "", "--reason", "r"}, {"task", "list", "--database-url", ""},
+	} {
+		o := s.run(args...)
+		require.Equal(t, ExitUsage, o.code, args)
+		require.Contains(t, o.err, "is empty: write a string that is not empty, or leave it out", args)
+	}
+	o := s.run("dead", "drop", "1", "--reason", "")
+	require.Equal(t, ExitUsage, o.code)
+	require.Contains(t, o.err, "say why")
+}
+
+func TestATagIsGivenOnce(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t}
+	for _, args := range [][]string{{"submit", "test/diamond"}, {"task", "list"}} {
+		o := s.run(append(args, "--tag", "a=1", "--tag", "a=2")...)
+		require.Equal(t, ExitUsage, o.code, args)
+		require.Contains(t, o.err, `tag "a" is given twice`, args)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
@@ -58,12 +59,25 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	}
 	var ran *ranError
 	if !errors.As(err, &ran) { // cobra refused the command line before anything ran
-		printFailure(streams.Err, misused(root, args, err), a.json)
+		printFailure(streams.Err, misused(root, args, err), a.json || wantsJSON(args))
 		return ExitUsage
 	}
 	f := classify(ran.err)
 	printFailure(streams.Err, f, a.json)
 	return f.code
+}
+
+// wantsJSON says whether --json stands among arguments that were not all read.
+func wantsJSON(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "--json", "--json=true":
+			return true
+		}
+	}
+	return false
 }
 
 // misused tells how the command that was meant is used.
@@ -97,11 +111,27 @@ func (e *ranError) Unwrap() error { return e.err }
 // run makes a command's RunE out of its work.
 func run(work func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := work(cmd.Context(), args); err != nil {
+		err := emptyFlag(cmd.Flags())
+		if err == nil {
+			err = work(cmd.Context(), args)
+		}
+		if err != nil {
 			return &ranError{err: err}
 		}
 		return nil
 	}
+}
+
+// emptyFlag refuses a text that was given and is empty, most likely by a variable that is not set: it would mean what the
+// flag's absence means, as every task or another database. A reason that is missing has its own words.
+func emptyFlag(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		empty := f.Value.Type() == "string" && f.Value.String() == "" || f.Value.Type() == "stringSlice" && f.Value.String() == "[]"
+		if empty && f.Name != "reason" && err == nil {
+			err = usagef("--%s is empty: write a string that is not empty, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // group makes a command that only holds others.

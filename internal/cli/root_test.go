@@ -111,6 +111,18 @@ func TestUnknownCommandsAndFlagsAreUsage(t *testing.T) {
 	}
 }
 
+func TestWhatCannotBeReadIsAnObjectWithJSONToo(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"task", "list", "--bogus", "--json"}, {"--json", "task", "list", "--bogus"}, {"nosuch", "--json"}} {
+		o := (&shell{t: t}).run(args...)
+		require.Equal(t, ExitUsage, o.code, args)
+		var e map[string]any
+		require.NoError(t, json.Unmarshal([]byte(o.err), &e), "%v: %s", args, o.err)
+		require.Equal(t, "Usage", e["error"])
+	}
+	require.NotContains(t, (&shell{t: t}).run("nosuch", "--", "--json").err, "{")
+}
+
 // Every command explains itself, with an example that uses flags it has.
 func TestHelpTeaches(t *testing.T) {
 	t.Parallel()
