@@ -137,6 +137,9 @@ func parseTags(pairs []string) (map[string]string, error) {
 		if !ok || name == "" {
 			return nil, usagef("tag %q: a tag is written NAME=VALUE", pair)
 		}
+		if _, twice := tags[name]; twice {
+			return nil, usagef("tag %q is given twice: a task has one value of it", name)
+		}
 		tags[name] = value
 	}
 	return tags, nil
