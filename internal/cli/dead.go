@@ -179,6 +179,9 @@ func (f *deadFilter) which(ids []string) (client.DeadLetters, error) {
 	return which, nil
 }
 
+// leftAlone follows a refusal of one of several ids.
+const leftAlone = "Nothing was changed. pawl dead list shows the open ones"
+
 // checkOpen refuses ids that are no open dead letter's.
 func checkOpen(ctx context.Context, db *database, ids any) error {
 	rows, err := db.Query(ctx, `select i, d.status from unnest($1::bigint[]) with ordinality w(i, place)
@@ -190,9 +193,9 @@ func checkOpen(ctx context.Context, db *database, ids any) error {
 	var status *string
 	_, err = pgx.ForEachRow(rows, []any{&id, &status}, func() error {
 		if status == nil {
-			return notFoundf("pawl dead list shows the open ones", "there is no dead letter %d", id)
+			return notFoundf(leftAlone, "there is no dead letter %d", id)
 		}
-		return &failure{code: ExitRefused, err: fmt.Errorf("dead letter %d is %s already", id, *status), hint: "pawl dead list shows the open ones"}
+		return &failure{code: ExitRefused, err: fmt.Errorf("dead letter %d is %s already", id, *status), hint: leftAlone}
 	})
 	return err
 }

@@ -62,6 +62,7 @@ func TestDeadLettersAreShownRedrivenAndDropped(t *testing.T) {
 	unknown := s.run("dead", "drop", fmt.Sprint(list[0].DeadLetterID), "99", "--reason", "a test")
 	require.Equal(t, ExitNotFound, unknown.code)
 	require.Contains(t, unknown.err, "there is no dead letter 99")
+	require.Contains(t, unknown.err, "Nothing was changed")
 	require.Equal(t, "open", decode[deadLetter](s, "dead", "show", fmt.Sprint(list[0].DeadLetterID)).Status, "all of them or none")
 	s.ok("dead", "drop", "--reason-like", "unknown template%", "--limit", "1", "--reason", "a test")
 	require.Len(t, decode[[]deadLetter](s, "dead", "list", "--status", "dropped"), 1)
