@@ -44,9 +44,18 @@ func decide(ctx context.Context, c *client.Client, r messaging.TaskRequest, limi
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && d.RequestID != uuid.Nil:
 		return decision{}, &failure{code: ExitTimeout, err: fmt.Errorf("no orchestrator has taken request %s within the time that --timeout gives; it stays sent", d.RequestID),
 			hint: "pawl task explain " + d.RequestID.String() + " says what it waits for"}
+	case interrupted(ctx) && d.RequestID != uuid.Nil:
+		return decision{}, &failure{code: ExitFailed, err: fmt.Errorf("interrupted: request %s stays sent", d.RequestID),
+			hint: "pawl task wait " + d.RequestID.String() + " waits for it again"}
+	case interrupted(ctx):
+		return decision{}, &failure{code: ExitFailed, err: fmt.Errorf("interrupted: request %s may have been sent", r.RequestID),
+			hint: "pawl task explain " + r.RequestID.String() + " says whether it was"}
 	}
 	return decision{}, grantHint(refusal(err), "pawl_producer")
 }
+
+// interrupted says whether Ctrl-C or SIGTERM ended ctx.
+func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 // refusal gives the error of a request that was refused its exit code, and its parts in the words that the engine uses
 // at every door. Other errors stay as they are.
@@ -108,6 +117,9 @@ func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
 			hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
+	} else if err != nil && interrupted(ctx) {
+		return &failure{code: ExitFailed, err: fmt.Errorf("interrupted: task %s goes on without this command", d.TaskID),
+			hint: "pawl task wait " + d.TaskID.String() + " waits for it again, pawl task cancel ends it"}
 	} else if err != nil {
 		return refusal(err)
 	}

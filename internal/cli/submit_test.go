@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,6 +110,35 @@ func TestSubmitGivesUpWaitingWithItsOwnCode(t *testing.T) {
 	id := decode[decision](s, "submit", "test/diamond", "--run-at", "1h").TaskID.String()
 	require.Equal(t, "pending", decode[taskDetail](s, "task", "show", id).State)
 	require.Equal(t, ExitTimeout, s.run("task", "wait", id, "--timeout", "200ms").code)
+}
+
+// interruptedOnce runs pawl until the count is 1, interrupts it then, and returns what it says.
+func (s *shell) interruptedOnce(count string, args ...string) string {
+	s.t.Helper()
+	ctx, interrupt := context.WithCancel(s.t.Context())
+	defer interrupt()
+	var errs safeBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- Run(ctx, append(args, "--database-url", s.url), Streams{In: strings.NewReader(""), Out: io.Discard, Err: &errs})
+	}()
+	require.Eventually(s.t, func() bool { return s.sql(count) == "1" }, deadline, 20*time.Millisecond)
+	interrupt()
+	require.Equal(s.t, ExitFailed, <-code)
+	return errs.String()
+}
+
+func TestAnInterruptedSubmitSaysWhatBecameOfItsRequest(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.apply(diamond)
+	const id = "0190aaaa-0000-7000-8000-000000000001"
+	said := s.interruptedOnce("select count(*)::text from pawl.tasks", "submit", "test/diamond", "--request-id", id, "--wait")
+	require.Regexp(t, "task "+id+" goes on|request "+id+" may have been sent", said, "the second while its answer is under way")
+	// One with a key waits for an orchestrator: nobody is there.
+	const other = "0190aaaa-0000-7000-8000-000000000002"
+	said = s.interruptedOnce("select count(*)::text from pgmq.q_orchestration_task_requests", "submit", "test/diamond", "--request-id", other, "--key", "K", "--wait")
+	require.Regexp(t, "request "+other+" (stays|may have been) sent", said)
 }
 
 func TestEnqueueRunsOneStep(t *testing.T) {
