@@ -61,7 +61,7 @@ func (p *service) work(ctx context.Context) error {
 	defer p.shutDown(tracing)
 	w, err := p.worker(tracing)
 	if err != nil {
-		return err
+		return program.Misuse(err) // nothing is connected yet
 	}
 	server, err := program.Served{
 		Address: p.settings.Listen, DB: p.pool, Stopping: func() bool { return ctx.Err() != nil }, Registry: p.registry, Log: p.log,

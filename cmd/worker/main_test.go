@@ -129,6 +129,8 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"--queues", "a:b", "--database-url", "postgres://localhost"}, {"--database-url", "postgres://localhost"}, {"rest"},
 		{"--queues", "a", "--database-url", "postgres://localhost", "--listener-url", "postgres://:x:y"}, {"--log-level", "loud"}, {"--nonsense"},
+		{"--queues", "default_queue", "--handlers", "nope", "--database-url", "postgres://localhost"},
+		{"--queues", "No Such", "--database-url", "postgres://localhost"}, {"--queues", "a", "--database-url", "nonsense"},
 	} {
 		require.Equal(t, 2, run(t.Context(), stop, arguments), arguments)
 	}

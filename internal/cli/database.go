@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/internal/migrate"
+	"github.com/pawl-dev/pawl/internal/program"
 )
 
 const hintNoDatabase = `For a private one: pawl dev
@@ -44,7 +45,7 @@ func (a *app) connect(ctx context.Context) (*pgxpool.Pool, error) {
 	}
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, usagef("reading the database URL: it is no Postgres URL; it looks like postgres://user@host:5432/database")
+		return nil, usagef("%w", program.NoURL("the database URL"))
 	}
 	config.MaxConns = 4
 	if config.ConnConfig.ConnectTimeout == 0 { // the URL says nothing of it

@@ -118,14 +118,19 @@ func CheckURLs(database, listener string) error {
 		return Misuse(errors.New("no database is named; set PAWL_DATABASE_URL or --database-url"))
 	}
 	if _, err := pgxpool.ParseConfig(database); err != nil {
-		return Misuse(fmt.Errorf("reading database_url: %w", err))
+		return Misuse(NoURL("database_url"))
 	}
 	if listener != "" && listener != config.Off {
 		if _, err := pgxpool.ParseConfig(listener); err != nil {
-			return Misuse(fmt.Errorf("reading listener_url: %w", err))
+			return Misuse(NoURL("listener_url"))
 		}
 	}
 	return nil
+}
+
+// NoURL is the error of a URL that cannot be read, by its name. What stands in it may be a password, so it is left out.
+func NoURL(name string) error {
+	return fmt.Errorf("reading %s: it is no Postgres URL; it looks like postgres://user@host:5432/database", name)
 }
 
 func (p Program) complain(err error) int {

@@ -57,3 +57,17 @@ func TestAMistakeIsNoOutput(t *testing.T) {
 	require.Equal(t, "; did you mean --listen?", meant(flags, flags.Parse([]string{"--listne", "off"})))
 	require.Empty(t, meant(flags, flags.Parse([]string{"--nonsense"})))
 }
+
+func TestURLsThatCannotBeReadAreMisuse(t *testing.T) {
+	t.Parallel()
+	const good = "postgres://user@host/database"
+	for _, urls := range [][2]string{{"nonsense", ""}, {"postgres://user:secret@:x/", "off"}, {good, "nonsense"}} {
+		err := CheckURLs(urls[0], urls[1])
+		require.ErrorContains(t, err, "it is no Postgres URL; it looks like postgres://")
+		require.ErrorAs(t, err, new(misuse))
+		require.NotContains(t, err.Error(), "secret")
+	}
+	require.ErrorContains(t, CheckURLs(good, "nonsense"), "reading listener_url")
+	require.NoError(t, CheckURLs(good, "off"))
+	require.NoError(t, CheckURLs(good, ""))
+}
