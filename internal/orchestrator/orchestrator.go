@@ -32,7 +32,7 @@ type Orchestrator struct {
 	metrics   *registration
 	processor store.Processor
 
-	stopping atomic.Bool // not ready any more
+	stopping atomic.Bool // not ready yet, or not any more
 	once     sync.Once
 	stopErr  error
 }
@@ -82,16 +82,21 @@ func (o *Orchestrator) start(ctx context.Context) error {
 	if err := o.startListener(ctx, metrics); err != nil {
 		return err
 	}
-	if o.actors, err = actors.Start(ctx, o.actorsConfig(metrics)); err != nil {
-		return err
-	}
-	o.server, err = program.Served{
+	o.stopping.Store(true)
+	o.server, err = program.Served{ // before there is work to stop again
 		Address: o.config.Listen, DB: o.pools.side, Stopping: o.stopping.Load, Registry: o.config.Registry, Log: o.config.Logger,
 		Own: map[string]http.Handler{"/v1/worker/": workerapi.Handler(workerapi.Config{ // without a token it says that it is off
 			Pool: o.pools.calls, Token: o.config.WorkerToken, Log: o.config.Logger,
 		})},
 	}.Start(ctx)
-	return err
+	if err != nil {
+		return err
+	}
+	if o.actors, err = actors.Start(ctx, o.actorsConfig(metrics)); err != nil {
+		return err
+	}
+	o.stopping.Store(false)
+	return nil
 }
 
 func (o *Orchestrator) startListener(ctx context.Context, metrics *telemetry.Metrics) error {

@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -135,6 +136,10 @@ func TestItRefusesWhatItCannotWorkOn(t *testing.T) {
 	refused(orchestrator.Config{DatabaseURL: pgtest.EmptyURL(t)}, "pawl migrate")
 	url := pgtest.URL(t)
 	refused(orchestrator.Config{DatabaseURL: url, Listen: "nowhere:99999"}, "--listen")
+	var log bytes.Buffer
+	_, err := orchestrator.Start(t.Context(), orchestrator.Config{DatabaseURL: url, Listen: "foo", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.ErrorContains(t, err, "listening on foo")
+	require.NotContains(t, log.String(), "stopped", "what did not start")
 	exec(t, url, `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`)
 	refused(orchestrator.Config{DatabaseURL: url}, "read committed")
 }
