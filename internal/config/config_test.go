@@ -119,6 +119,14 @@ rate_limit = "5/week"
 	} {
 		require.ErrorContains(t, err, "pawl.toml: "+want)
 	}
+	_, err = config.Parse("pawl.toml", []byte("[quees.q]\nrate_limit = '5/sec'\n[wrker]\nlisten = 'off'\n[other]\na = 1\n"))
+	for _, want := range []string{
+		`[quees]: is unknown; did you mean "queues"? Sections: orchestrator, worker, engine`,
+		`[wrker]: is unknown; did you mean "worker"?`,
+		`[other]: is unknown. Sections: `,
+	} {
+		require.ErrorContains(t, err, "pawl.toml: "+want)
+	}
 	_, err = config.Parse("pawl.toml", []byte("a = 1\nb = = 2\n"))
 	require.ErrorContains(t, err, "pawl.toml:2: ")
 }

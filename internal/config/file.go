@@ -64,6 +64,9 @@ func knownSettings() map[string]Setting {
 	return known
 }
 
+// sections of a file.
+var sections = []string{"orchestrator", "worker", "engine", "retention", "queues", "templates"}
+
 // reader walks a file's tree and collects what is wrong with it.
 type reader struct {
 	file     *File
@@ -85,6 +88,8 @@ func (r *reader) top(tree map[string]any) {
 			r.templates(table)
 		case name == "queues" || name == "templates":
 			r.wrong(name, "write a section for each, as in [%s.NAME]", name)
+		case isTable && !slices.Contains(sections, name):
+			r.wrong("["+name+"]", "is unknown%s Sections: %s", orPoint(messaging.Suggestion(name, sections)), strings.Join(sections, ", "))
 		case isTable:
 			for _, inner := range slices.Sorted(maps.Keys(table)) {
 				r.setting(name+"."+inner, table[inner])
