@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
 
@@ -148,7 +149,9 @@ func (w *Worker) connect(ctx context.Context) (err error) {
 	w.lanes = nil
 	for _, q := range w.config.Queues {
 		l := w.newLane(q)
-		if _, err := claimSteps(ctx, w.pool, l, 0); err != nil {
+		if _, err := claimSteps(ctx, w.pool, l, 0); sqlstate.Of(err) == sqlstate.UnknownQueue {
+			return fmt.Errorf("looking at queue %q: %w; a first request for the queue makes it: pawl enqueue HANDLER --queue %s", q.Name, err, q.Name)
+		} else if err != nil {
 			return fmt.Errorf("looking at queue %q: %w", q.Name, err)
 		}
 		w.lanes = append(w.lanes, l)

@@ -146,6 +146,7 @@ func TestUnknownQueueIsAnErrorWithTheNearestNames(t *testing.T) {
 	err := w.Start(t.Context())
 	require.ErrorContains(t, err, "shop_queu")
 	require.ErrorContains(t, err, "Known queues: shop_queue")
+	require.ErrorContains(t, err, "a first request for the queue makes it")
 }
 
 func TestConfigIsChecked(t *testing.T) {
