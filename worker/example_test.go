@@ -40,7 +40,7 @@ func Example() {
 	})
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop)       // a second signal ends the process
 	if err := w.Run(ctx); err != nil { // it did not start, or left something undone
 		log.Print(err)
 	}

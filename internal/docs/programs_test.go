@@ -26,6 +26,9 @@ func TestGoProgramsInDocumentsCompile(t *testing.T) {
 				continue
 			}
 			programs++
+			if strings.Contains(block[1], "signal.NotifyContext(") { // else a second Ctrl-C is swallowed while it stops
+				require.Contains(t, block[1], "context.AfterFunc(ctx, stop)", d.path)
+			}
 			source, overlay := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "overlay.json")
 			require.NoError(t, os.WriteFile(source, []byte(block[1]), 0o600))
 			text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(module, "greet", "main.go"): source}})
