@@ -44,8 +44,11 @@ type Config struct {
 	RefuseUnknownFields bool
 	// Middleware wraps every handler, the first of it outermost. None: no cost.
 	Middleware []Middleware
-	// Log takes what happens, never an input, a result or an error's text. Nil: slog.Default().
+	// Log takes what happens, never an input, a result or, without LogErrors, a handler's error. Nil: slog.Default().
 	Log *slog.Logger
+	// LogErrors adds the texts of handlers' errors and the values of their panics to the log, which may then hold what an
+	// input holds. Without it they stand in the step alone.
+	LogErrors bool
 	// Metrics takes the worker's metrics (pawl_worker_…). Nil: none.
 	Metrics prometheus.Registerer
 	// Tracer makes a span for each handler, under the task's trace. Nil: OpenTelemetry's global provider.

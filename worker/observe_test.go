@@ -51,6 +51,24 @@ func TestNoPayloadIsInLogsMetricsOrSpans(t *testing.T) {
 	require.Len(t, spans.GetSpans(), 4)
 }
 
+func TestErrorsAreLoggedWhenAskedFor(t *testing.T) {
+	k := newKit(t)
+	k.queue("loud_queue")
+	var log lockedBuffer
+	w := k.worker(worker.Config{LogErrors: true, Log: slog.New(slog.NewTextHandler(&log, nil))}, "loud_queue")
+	worker.Handle(w, "fail", func(_ context.Context, step worker.Step[string]) (string, error) {
+		return "", errors.New("no card " + step.Input)
+	})
+	worker.Handle(w, "panic", func(_ context.Context, step worker.Step[string]) (string, error) { panic("odd card " + step.Input) })
+	k.start(w)
+	for _, name := range []string{"fail", "panic"} {
+		k.await(k.submit(name, "loud_queue", secret)[0], "waiting_for_retry")
+	}
+	require.NoError(t, w.Stop(t.Context()))
+	require.Contains(t, log.String(), `error="no card `+secret+`"`)
+	require.Contains(t, log.String(), `error="odd card `+secret+`"`)
+}
+
 func TestAHandlersSpanBelongsToTheTasksTrace(t *testing.T) {
 	k := newKit(t)
 	k.queue("trace_queue")

@@ -81,6 +81,10 @@ func (l *lane) logFailure(d *delivery, o *outcome) {
 		return
 	}
 	e := o.report.Error
-	l.log.Warn("running handler: it failed", "handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "attempt", d.Attempt,
-		"delivery", d.Delivery, "status", o.report.Status, "type", e.Type, "retryable", e.Retryable)
+	fields := []any{"handler", d.Handler, "task_id", d.TaskID, "step", d.Step, "attempt", d.Attempt,
+		"delivery", d.Delivery, "status", o.report.Status, "type", e.Type, "retryable", e.Retryable}
+	if l.w.config.LogErrors {
+		fields = append(fields, "error", e.Message) // a panic's value is the message of its failure
+	}
+	l.log.Warn("running handler: it failed", fields...)
 }
