@@ -40,10 +40,15 @@ func (a *app) configApply() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			by, err := a.who()
-			if err != nil {
-				return err
+			if err != nil { // and that matters only if something changes
+				return a.configure(ctx, args[0], comparing("apply"), func(changes []settingChange) error {
+					if len(changes) > 0 {
+						return err
+					}
+					return errCompared
+				})
 			}
-			return a.configure(ctx, args[0], by, true)
+			return a.configure(ctx, args[0], by, func([]settingChange) error { return nil })
 		}),
 	})
 }
@@ -55,7 +60,7 @@ func (a *app) configDiff() *cobra.Command {
 		Example: "  pawl config diff pawl.toml",
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
-			return a.configure(ctx, args[0], client.By{Actor: "pawl config diff", Reason: "comparing"}, false)
+			return a.configure(ctx, args[0], comparing("diff"), func([]settingChange) error { return errCompared })
 		}),
 	}
 }
@@ -174,8 +179,13 @@ func compare(before, after settings) []settingChange {
 	return changes
 }
 
-// configure applies the file in one transaction, which commits or, for a comparison, is rolled back.
-func (a *app) configure(ctx context.Context, path string, by client.By, commit bool) error {
+// comparing is who applies a file for a comparison; it is rolled back.
+func comparing(command string) client.By {
+	return client.By{Actor: "pawl config " + command, Reason: "comparing"}
+}
+
+// configure applies the file in one transaction, which commits unless judge has an error of what changes; errCompared is none.
+func (a *app) configure(ctx context.Context, path string, by client.By, judge func([]settingChange) error) error {
 	file, err := a.parseConfig(ctx, path)
 	if err != nil {
 		return err
@@ -194,15 +204,13 @@ func (a *app) configure(ctx context.Context, path string, by client.By, commit b
 			if err != nil {
 				return err
 			}
-			if changes = compare(before, after); !commit {
-				return errCompared
-			}
-			return nil
+			changes = compare(before, after)
+			return judge(changes)
 		})
 		if err != nil && !errors.Is(err, errCompared) {
 			return err
 		}
-		return a.printChanges(changes, commit)
+		return a.printChanges(changes, err == nil)
 	})
 }
 
