@@ -137,12 +137,14 @@ class Database:
             began = time.monotonic()
             if self._connection is None or self._connection.closed:
                 self._connection = self._connect(timeout)
-            self._guard.begin(self, max(began + timeout - time.monotonic(), MIN_TIMEOUT))
+            connection = self._connection
             try:
-                cursor = self._connection.execute(sql, arguments)
+                self._guard.begin(self, max(began + timeout - time.monotonic(), MIN_TIMEOUT))
+                cursor = connection.execute(sql, arguments)
                 return cursor.fetchall() if cursor.description else []
-            except (psycopg.OperationalError, psycopg.InterfaceError):
-                if self._connection.closed or self._connection.broken:
+            except BaseException:  # also what a signal handler raises: its statement goes on, and the connection takes no other
+                if connection.closed or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    connection.close()
                     self._connection = None
                 raise
             finally:
