@@ -15,10 +15,11 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from .codec import parse
-from .errors import ConfigError
+from .errors import ClientError, ConfigError
 
 CALL_TIMEOUT = 10.0  # seconds of one call, a third of the default lease: a connection that has silently died is noticed in time
 CONNECT_TIMEOUT = 10  # seconds
+CLOSED = "the client is closed"
 MIN_TIMEOUT = 0.5  # seconds that a statement has when connecting has taken the rest
 
 Connect = Callable[..., "psycopg.Connection[Any]"]  # takes the seconds that connecting may last
@@ -125,6 +126,7 @@ class Database:
         self._connect, self._guard = connect, guard
         self._lock = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None  # guarded by _lock, cut apart
+        self._closed = False  # for good
 
     def call(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> Any:
         """Runs a statement that gives one row with one JSON text, and returns what it says."""
@@ -134,6 +136,8 @@ class Database:
     def rows(self, sql: str, arguments: tuple[Any, ...] = (), timeout: float = CALL_TIMEOUT) -> list[tuple[Any, ...]]:
         """Runs a statement and returns its rows. The timeout is of connecting, too; psycopg takes 2 s for it at least."""
         with self._lock:
+            if self._closed:
+                raise ClientError(CLOSED)
             began = time.monotonic()
             if self._connection is None or self._connection.closed:
                 self._connection = self._connect(timeout)
@@ -161,7 +165,9 @@ class Database:
         except (OSError, psycopg.Error):
             pass  # it has just ended
 
-    def close(self) -> None:
+    def close(self, for_good: bool = False) -> None:
+        """Closes the connection. The next call opens another, or raises ClientError when it is closed for good."""
+        self._closed = self._closed or for_good
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
