@@ -17,7 +17,7 @@ from .codec import parse
 from .database import Database, Guard, at_once, connector, explain, find_url
 from .errors import ClientError, ConfigError, UnknownTask
 from .listen import Listener
-from .task import HandlerOptions, Request, RequestOptions, Submitted, Task
+from .task import NO_INPUT, HandlerOptions, Request, RequestOptions, Submitted, Task
 from .waits import TASK, Wait, Waits, id_of, is_made, task_of
 from .worker import POLL, PROVEN_POLL
 
@@ -82,13 +82,14 @@ class Client:
         self._guard.stop()
 
     @overload
-    def submit(self, template: str, input: Any = None, *, connection: Connection | None = None, **options: Unpack[RequestOptions]) -> Submitted: ...
+    def submit(self, template: str, input: Any = NO_INPUT, *, connection: Connection | None = None, **options: Unpack[RequestOptions]) -> Submitted: ...
     @overload
-    def submit(self, template: str, input: Any = None, *, connection: AsyncConnection, **options: Unpack[RequestOptions]) -> Sending[Submitted]: ...
+    def submit(self, template: str, input: Any = NO_INPUT, *, connection: AsyncConnection, **options: Unpack[RequestOptions]) -> Sending[Submitted]: ...
 
-    def submit(self, template: str, input: Any = None, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
+    def submit(self, template: str, input: Any = NO_INPUT, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
         """Starts a task of a template ("namespace/name", the latest version, or "namespace/name@version").
 
+        input: any JSON; None is null, and without one {} is sent.
         options are the fields of Request: key, on_duplicate, run_at, reply_to, correlation_id, tags, requester, request_id.
         connection: a psycopg connection of the caller. The request is then part of its transaction and starts when that
         commits; with a psycopg.AsyncConnection the call is awaited. Without it the request is durable on return, and a task
@@ -98,17 +99,17 @@ class Client:
         exist, does the input fit its schema) `wait` tells. Raises ConfigError for a connection in autocommit mode on which
         no transaction is open.
         """
-        return self._send_one(Request(template=template, input={} if input is None else input, **options), connection)
+        return self._send_one(Request(template=template, input=input, **options), connection)
 
     @overload
-    def enqueue(self, handler: str, input: Any = None, *, connection: Connection | None = None, **options: Unpack[HandlerOptions]) -> Submitted: ...
+    def enqueue(self, handler: str, input: Any = NO_INPUT, *, connection: Connection | None = None, **options: Unpack[HandlerOptions]) -> Submitted: ...
     @overload
-    def enqueue(self, handler: str, input: Any = None, *, connection: AsyncConnection, **options: Unpack[HandlerOptions]) -> Sending[Submitted]: ...
+    def enqueue(self, handler: str, input: Any = NO_INPUT, *, connection: AsyncConnection, **options: Unpack[HandlerOptions]) -> Sending[Submitted]: ...
 
-    def enqueue(self, handler: str, input: Any = None, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
+    def enqueue(self, handler: str, input: Any = NO_INPUT, *, connection: Any = None, **options: Any) -> Any:  # noqa: A002
         """Starts a task of one step that runs the handler. options: as submit, and namespace (default) and queue (the
         namespace's). Returns Submitted."""
-        return self._send_one(Request(handler=handler, input={} if input is None else input, **options), connection)
+        return self._send_one(Request(handler=handler, input=input, **options), connection)
 
     @overload
     def submit_many(self, requests: Iterable[Request], *, connection: Connection | None = None) -> list[Submitted]: ...

@@ -15,6 +15,7 @@ from .errors import InvalidBody, InvalidRequest
 from .names import check_step_queue
 
 MAX_KEY = 255  # bytes
+NO_INPUT: Any = {}  # what is sent when no input is given: None is null. Nobody changes it
 
 
 def new_request_id() -> UUID:

@@ -19,6 +19,7 @@ from .codec import encode
 from .delivery import Delivery, Outcome
 from .errors import ConfigError, Interrupted
 from .handlers import Handler
+from .task import NO_INPUT
 from .worker import Worker
 
 
@@ -45,7 +46,7 @@ class _TestDelivery(Delivery):
 def run_handler(
     worker_or_function: Worker | Callable[..., Any],
     name: str | None = None,
-    input: Any = None,  # noqa: A002
+    input: Any = NO_INPUT,  # noqa: A002
     *,
     dependencies: dict[str, Any] | None = None,
     config: Any = None,
@@ -66,7 +67,7 @@ def run_handler(
     handler = _find(worker_or_function, name)
     body = {
         "msg_id": 1, "read_ct": delivery, "task_id": str(uuid4()), "step": "run", "attempt": attempt, "handler": handler.name,
-        "input": {} if input is None else input, "dependencies": dependencies or {}, "config": config, "token": token, "lease_ms": 30000,
+        "input": input, "dependencies": dependencies or {}, "config": config, "token": token, "lease_ms": 30000,
         **fields,
     }  # fmt: skip
     ran = _TestDelivery(json.loads(encode(body)), "test_queue", "test")

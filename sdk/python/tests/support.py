@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 
 import pawl
+from pawl.task import NO_INPUT
 
 logging.getLogger("pawl").addHandler(logging.NullHandler())
 logging.getLogger("pawl").propagate = bool(os.environ.get("PAWL_TEST_LOG"))
@@ -106,10 +107,10 @@ class Case(unittest.TestCase):
         self.addCleanup(worker.stop, 0)
         return worker
 
-    def enqueue(self, handler: str, input: Any = None, **options: Any) -> pawl.Submitted:  # noqa: A002
+    def enqueue(self, handler: str, input: Any = NO_INPUT, **options: Any) -> pawl.Submitted:  # noqa: A002
         return self.client.enqueue(handler, input, queue=self.queue, **options)
 
-    def run_one(self, handler: str, input: Any = None, **options: Any) -> pawl.Task:  # noqa: A002
+    def run_one(self, handler: str, input: Any = NO_INPUT, **options: Any) -> pawl.Task:  # noqa: A002
         return self.client.wait(self.enqueue(handler, input, **options), DEADLINE)
 
     def template(self, *steps: dict[str, Any], **fields: Any) -> str:

@@ -12,6 +12,7 @@ import psycopg
 
 import pawl
 from pawl.database import connector
+from pawl.testing import run_handler
 
 from .support import DEADLINE, Case, Proxy
 
@@ -36,6 +37,14 @@ class ClientTest(Case):
         self.assertEqual(self.client.get(str(sent.task_id)), task)
         with self.assertRaises(pawl.UnknownTask):
             self.client.get(uuid.uuid4())
+
+    def test_an_input_of_none_is_null_and_none_at_all_is_an_empty_object(self) -> None:
+        self.assertIsNone(self.run_one("echo", None).input)
+        self.assertEqual(self.run_one("echo").input, {})
+        plain = self.template({"name": "run", "handler": "echo"})
+        self.assertEqual([self.client.get(self.client.submit(plain, *given)).input for given in ((None,), ())], [None, {}])
+        given = [run_handler(lambda value: value, "echo", *input).result for input in ((None,), ())]
+        self.assertEqual(given, [None, {}])
 
     def test_raises_how_a_task_has_ended(self) -> None:
         with self.assertRaises(pawl.TaskFailed) as raised:
