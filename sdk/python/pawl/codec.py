@@ -48,12 +48,36 @@ def encode(value: Any) -> str:
     return text
 
 
+class Number(float):
+    """A JSON number that a float does not hold exactly, with its text; str() gives that."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str | float) -> Number:
+        number = super().__new__(cls, text)
+        number.text = str(text)
+        return number
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def parse(text: str) -> Any:
-    """The value of a JSON text of the database, whose numbers may have more digits than int() takes."""
+    """The value of a JSON text of the database, whose numbers may have more digits than int() takes, or a float holds."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_fraction)
     except ValueError:
-        return json.loads(text, parse_int=_integer)
+        return json.loads(text, parse_float=_fraction, parse_int=_integer)
+
+
+_EXACT = 16  # characters of a fraction without an exponent that a float holds, whatever they are
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    exact = len(text) <= _EXACT and "e" not in text and "E" not in text or Decimal(text) == Decimal(repr(value))
+    return value if exact else Number(text)
 
 
 _CHUNK = 600  # digits that int() takes whatever its limit is set to

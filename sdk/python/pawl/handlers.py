@@ -11,9 +11,10 @@ from collections import deque
 from typing import Any, Callable
 
 from .codec import encode
-from .decode import Mismatch, decode, unreadable
+from .decode import Mismatch, decode
 from .delivery import Delivery
 from .errors import INVALID_INPUT, INVALID_RESULT, ConfigError, Failed, InvalidBody, Permanent
+from .hints import unreadable
 from .step import Step
 
 _NONE = inspect.Parameter.empty

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, Coroutine
 from uuid import uuid4
 
-from .codec import encode
+from .codec import encode, parse
 from .delivery import Delivery, Outcome
 from .errors import ConfigError, Interrupted
 from .handlers import Handler
@@ -70,7 +69,7 @@ def run_handler(
         "input": input, "dependencies": dependencies or {}, "config": config, "token": token, "lease_ms": 30000,
         **fields,
     }  # fmt: skip
-    ran = _TestDelivery(json.loads(encode(body)), "test_queue", "test")
+    ran = _TestDelivery(parse(encode(body)), "test_queue", "test")
     ran.completion, ran.cause = None, cause
     result, problem = None, None
     try:
@@ -79,11 +78,11 @@ def run_handler(
     except (Exception, asyncio.CancelledError) as raised:
         problem = raised
     if ran.completion is not None and problem is None:
-        return HandlerOutcome("complete", json.loads(ran.completion), completed_in_transaction=True)
+        return HandlerOutcome("complete", parse(ran.completion), completed_in_transaction=True)
     outcome = Outcome(ran, result, problem)
     if outcome.error is not None:
         return HandlerOutcome(outcome.status, None, outcome.error, problem)
-    return HandlerOutcome("complete", None if result is None else json.loads(result))
+    return HandlerOutcome("complete", None if result is None else parse(result))
 
 
 def _run(running: Coroutine[Any, Any, str | None]) -> str | None:
