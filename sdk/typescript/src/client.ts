@@ -5,6 +5,7 @@ import type pg from "pg";
 
 import { besides, connectionConfig, findUrl, openPool, refusePool, rows, type Queryable } from "./database.js";
 import { ClientError, ConfigError, NotPossible, TaskCancelled, TaskEnded, TaskFailed, TaskTimedOut, UnknownTask, WaitTimeout } from "./errors.js";
+import { hide } from "./hide.js";
 import { enqueueNames, envelope, manyNames, sendNames, submitNames, type EnqueueOptions, type Envelope, type RequestOptions, type SendOptions } from "./request.js";
 import { pause } from "./look.js";
 import { checkOptions, type Names } from "./options.js";
@@ -56,6 +57,12 @@ export class Submission<Out = unknown> {
     readonly trail: Trail,
   ) {
     this.requestId = trail.requestId;
+    hide(this, "client");
+  }
+
+  /** What a handler that returns a submission gives as its result. */
+  toJSON(): { requestId: string } {
+    return { requestId: this.requestId };
   }
 
   /** Waits as Client.decision. */
@@ -78,8 +85,6 @@ export class Client {
   private readonly actor: string;
   /** The role has turned out to have no right to more than sending messages. */
   private sendOnly = false;
-  /** The database has answered. */
-  private met = false;
   private closing: Promise<void> | undefined;
 
   constructor(config: ClientConfig = {}) {
@@ -92,6 +97,7 @@ export class Client {
     this.actor = config.actor ?? `client at ${hostname()}`;
     this.connection = url ? connectionConfig(url, name) : besides(this.pool.options);
     this.waiter = new Waiter(this.pool, this.connection, config.listen !== false);
+    hide(this, "pool", "connection", "waiter");
   }
 
   /**
@@ -120,7 +126,8 @@ export class Client {
   /**
    * Waits for a task's end and returns its result. The id is the task's, or that of a request: when that meets a task with
    * its key, that task is the answer. Throws TaskFailed, TaskCancelled or TaskTimedOut when it did not complete, a
-   * RequestError when the request was refused, WaitTimeout. Of an id that nobody sent nothing ever comes: give timeoutMs.
+   * RequestError when the request was refused, WaitTimeout, ClientError when the client is closed meanwhile, or its database has
+   * never been reached. Of an id that nobody sent nothing ever comes: give timeoutMs.
    */
   async wait<Out = unknown>(what: Submission<Out> | string, options: WaitOptions = {}): Promise<Out> {
     const trail = typeof what === "string" ? { requestId: checkId(what), msgId: "0" } : what.trail;
@@ -171,7 +178,7 @@ export class Client {
     }
   }
 
-  /** Ends the client's connections; who waits then waits in vain. It can be called any number of times. */
+  /** Ends the client's connections, and the waits with a ClientError. It can be called any number of times. */
   close(): Promise<void> {
     return (this.closing ??= this.end());
   }
@@ -218,13 +225,13 @@ export class Client {
     for (let tries = 0; ; tries++) {
       try {
         const answer = await work();
-        this.met = true;
+        this.waiter.met = true;
         return answer;
       } catch (problem) {
         const state = sqlState(problem);
         const lost = state === undefined || (state.startsWith("57") && state !== "57014") || state.startsWith("08");
         if (!lost) throw problem;
-        const wait = (this.met ? pauses : pauses.slice(0, 1))[tries];
+        const wait = (this.waiter.met ? pauses : pauses.slice(0, 1))[tries];
         if (wait === undefined) throw new ClientError(`sending requests: ${explainReach(problem, this.connection)}`, { cause: problem });
         await pause(wait);
       }

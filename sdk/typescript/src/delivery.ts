@@ -1,5 +1,6 @@
 import { Stopping } from "./errors.js";
 import { failure, types, type StepError } from "./failure.js";
+import { hide } from "./hide.js";
 import type { Lane } from "./lane.js";
 
 /** A step that this worker has claimed, as pawl.claim_steps gives it. Fields not named here are a newer engine's, and harmless. */
@@ -59,6 +60,7 @@ export class Delivery implements StepSource {
   ) {
     this.leaseFrom = asked;
     this.beatAt = asked + this.lease / 3;
+    hide(this, "lane");
   }
 
   get queue(): string {

@@ -2,6 +2,7 @@ import { refusePool, type Queryable } from "./database.js";
 import { reportJson, type StepSource } from "./delivery.js";
 import { InvalidBody, LeaseLost, Permanent } from "./errors.js";
 import { types } from "./failure.js";
+import { hide } from "./hide.js";
 import { encode } from "./json.js";
 
 /** Checks a value and gives it a type; it throws when the value does not fit. A schema of zod is one. */
@@ -43,6 +44,7 @@ export class Step<In = unknown> {
   constructor(source: StepSource, parser?: Parser<In>) {
     const body = source.body;
     this.source = source;
+    hide(this, "source");
     this.taskId = body.task_id;
     this.name = body.step;
     this.index = body.index ?? 0;

@@ -14,7 +14,7 @@ import {
 import { Listener } from "./listener.js";
 import { silentLog, textOf } from "./log.js";
 import { Alarm, Look, again } from "./look.js";
-import { explain, sqlState } from "./sqlstate.js";
+import { explain, explainReach, sqlState } from "./sqlstate.js";
 import { taskColumns, taskFrom, type Task } from "./task.js";
 
 /** Where the outcome of a request will be found. */
@@ -54,12 +54,14 @@ export class Waiter {
   private listener: Listener | undefined;
   private running: Promise<void> | undefined;
   private closed = false;
+  /** The database has answered. One that never has may be the wrong one: of that who waits is told. */
+  met = false;
   /** When the next look is due. */
   private due = Infinity;
 
   constructor(
     private readonly pool: pg.Pool,
-    connection: pg.ClientConfig,
+    private readonly connection: pg.ClientConfig,
     listen: boolean,
   ) {
     if (listen) {
@@ -77,6 +79,7 @@ export class Waiter {
         reject(gone.reason);
       };
       if (gone.aborted) return leave();
+      if (this.closed) return reject(closed());
       gone.addEventListener("abort", leave, { once: true });
       wait.resolve = (found) => {
         gone.removeEventListener("abort", leave);
@@ -95,6 +98,7 @@ export class Waiter {
 
   async close(): Promise<void> {
     this.closed = true;
+    this.rejectAll(closed());
     this.alarm.ring();
     await this.running;
     await this.listener?.stop();
@@ -125,11 +129,13 @@ export class Waiter {
       this.due = Infinity; // what happens during the look makes another one due
       try {
         const found = (await this.decide()) + (await this.finish());
+        this.met = true;
         this.look.found(this.waits.size + found + 1, found, performance.now());
       } catch (problem) {
         // An outage of the database: those who wait have a time limit of their own.
         this.look.found(1, 0, performance.now());
         if (sqlState(problem)?.startsWith("42")) this.refuse(problem);
+        else if (!this.met) this.rejectAll(new ClientError(`waiting: ${explainReach(problem, this.connection)}`, { cause: problem }));
       }
       this.due = Math.min(this.due, this.look.at);
     }
@@ -138,7 +144,11 @@ export class Waiter {
   /** Ends all waits: the role may not look, or there is nothing to look at, and looking again will not cure it. */
   private refuse(problem: unknown): void {
     const hint = sqlState(problem) === "42501" ? `${textOf(problem)}: waiting reads Pawl's tables, as the role pawl_operator may` : explain(problem);
-    for (const wait of this.waits) wait.reject(new ClientError(`waiting: ${hint}`, { cause: problem }));
+    this.rejectAll(new ClientError(`waiting: ${hint}`, { cause: problem }));
+  }
+
+  private rejectAll(problem: ClientError): void {
+    for (const wait of this.waits) wait.reject(problem);
     this.waits.clear();
   }
 
@@ -197,6 +207,10 @@ export class Waiter {
     }
     return ended;
   }
+}
+
+function closed(): ClientError {
+  return new ClientError("waiting: the client is closed");
 }
 
 // The message is asked for by its id, without "exists": that may become a hash of the whole queue, its dead rows passed.

@@ -7,6 +7,7 @@ import { Heart } from "./beat.js";
 import { Calls } from "./calls.js";
 import { besides, connectionConfig, findUrl, openPool } from "./database.js";
 import { ConfigError } from "./errors.js";
+import { hide } from "./hide.js";
 import { Lane, type Run } from "./lane.js";
 import { Listener } from "./listener.js";
 import { standardLog, type Log } from "./log.js";
@@ -102,6 +103,7 @@ export class Worker {
     this.name = config.name || `${hostname()}-${process.pid}-${randomBytes(2).toString("hex")}`;
     if (Buffer.byteLength(this.name) > 200) throw new ConfigError("making worker: its name is over the limit of 200 bytes");
     this.log = config.log ?? standardLog;
+    hide(this, "config", "pool", "beats", "listener", "lanes", "hearts");
   }
 
   /** Registers the handler for steps that name it, whichever of the worker's queues they come from. Before start. */

@@ -5,9 +5,9 @@ import { inspect } from "node:util";
 
 import pg from "pg";
 
-import { Client, ConfigError, LeaseLost, newRequestId, silentLog, type Step } from "../src/index.js";
+import { Client, ClientError, ConfigError, LeaseLost, newRequestId, silentLog, type Step } from "../src/index.js";
 import { within } from "../src/look.js";
-import { aborted, eventually, limits, mutableWay, newQueue, newWorker, pool, promised, silentWay, step, submit, until, url, visibleAt } from "./kit.js";
+import { aborted, eventually, limits, mutableWay, newQueue, newWorker, patience, pool, promised, silentWay, step, submit, until, url, visibleAt } from "./kit.js";
 
 /** Ends all connections of a worker. */
 async function cut(worker: string): Promise<number> {
@@ -137,6 +137,34 @@ test("a worker stops, and listens anew, though LISTEN is never answered", async 
   assert.ok(await within(c.close(), 10_000), "it is closed");
   gone.abort();
   await waiting;
+});
+
+test("who waits at a database that was never reached is told so", async () => {
+  const at = (change: (to: URL) => void) => {
+    const to = new URL(url);
+    change(to);
+    return to.toString();
+  };
+  for (const [databaseUrl, says] of [
+    [at((to) => (to.port = "1")), /reaching the database .*ECONNREFUSED.*check PAWL_DATABASE_URL/],
+    [at((to) => (to.pathname = "no_such_database")), /no_such_database.* does not exist/],
+    [at((to) => ((to.username = "nobody"), (to.password = "verysecret"))), /nobody/],
+  ] as const) {
+    const c = new Client({ databaseUrl });
+    const told = c.wait(newRequestId(), { timeoutMs: patience }).then(() => undefined, (problem: unknown) => problem);
+    const problem = await told;
+    assert.ok(problem instanceof ClientError && says.test(problem.message), inspect(problem));
+    assert.doesNotMatch(problem.message, /verysecret/);
+    await c.close();
+  }
+});
+
+test("closing a client ends its waits, and those that come later", async () => {
+  const c = new Client({ databaseUrl: url });
+  const waits = [c.wait(newRequestId()), c.wait(newRequestId())].map((one) => assert.rejects(one, /the client is closed/));
+  await c.close();
+  await Promise.all(waits);
+  await assert.rejects(c.wait(newRequestId()), (problem: Error) => problem instanceof ClientError && /the client is closed/.test(problem.message));
 });
 
 test("a program that cannot reach its database says so in one line, without the password", async () => {
