@@ -27,11 +27,22 @@ export function encode(value: unknown): string {
 }
 
 /** JSON.stringify writes NaN as null and a Map as {}, without a word; that would be another result than the handler's. */
-function faithful(_key: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidBody("it has a number that JSON does not have (NaN, Infinity)");
+function faithful(this: any, key: string, value: unknown): unknown {
+  const number = value instanceof Number ? value.valueOf() : value;
+  if (typeof number === "number" && !Number.isFinite(number)) throw new InvalidBody("it has a number that JSON does not have (NaN, Infinity)");
   if (value instanceof Map) throw new InvalidBody("a Map cannot be written as JSON: write it with Object.fromEntries");
   if (value instanceof Set) throw new InvalidBody("a Set cannot be written as JSON: write it as an array");
   if (value instanceof Promise) throw new InvalidBody("a Promise cannot be written as JSON: await it");
+  if (value instanceof Error) throw new InvalidBody("an Error cannot be written as JSON: throw it, or write its message");
+  if (value === null) {
+    const original: unknown = this[key]; // before its toJSON
+    if (original instanceof Date) throw new InvalidBody("it has a Date that is none (Invalid Date)");
+  } else if (typeof value === "object") {
+    if (Symbol.asyncIterator in value) throw new InvalidBody("a generator or stream cannot be written as JSON: collect what it yields into an array");
+    if (Symbol.iterator in value && !Array.isArray(value) && !(value instanceof String) && Object.keys(value).length === 0 && !ArrayBuffer.isView(value)) {
+      throw new InvalidBody(`a ${value.constructor?.name || "generator"} cannot be written as JSON: write it as an array, or with Object.fromEntries`);
+    }
+  }
   return value;
 }
 

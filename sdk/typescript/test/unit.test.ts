@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import pg from "pg";
 
-import { Client, Permanent, Worker, newRequestId, silentLog } from "../src/index.js";
+import { Client, Permanent, Step, Submission, Worker, newRequestId, silentLog } from "../src/index.js";
 import { Apart } from "../src/apart.js";
-import { Outcome } from "../src/delivery.js";
-import { clean } from "../src/json.js";
+import { Delivery, Outcome } from "../src/delivery.js";
+import { clean, encode } from "../src/json.js";
 import { Look, again } from "../src/look.js";
 import { AcceptingClient, makeStep } from "../src/testing.js";
 
@@ -32,6 +33,44 @@ test("an emptied queue is looked at again in a series, then idly", () => {
 test("texts are made storable and cut between characters", () => {
   assert.equal(clean("a\0b\ud800", 100), "a\ufffdb\ufffd");
   assert.equal(clean("ééé", 3), "é…");
+});
+
+test("a result that JSON would make another one of is refused", () => {
+  async function* pages() {
+    yield 1;
+  }
+  function* numbers() {
+    yield 1;
+  }
+  const refused: [unknown, RegExp][] = [
+    [pages(), /a generator or stream/], [numbers(), /generator cannot be written/i], [new URLSearchParams("a=1"), /a URLSearchParams cannot/],
+    [new Date(NaN), /Invalid Date/], [new Error("no"), /an Error cannot be written/], [new TypeError("no"), /an Error/], [new Number(NaN), /NaN/],
+    [Number.NEGATIVE_INFINITY, /Infinity/], [new Map(), /a Map/], [new Set(), /a Set/], [Promise.resolve(1), /await it/], [1n, /bigint/],
+  ];
+  for (const [value, says] of refused) {
+    for (const whole of [value, { list: [value] }]) assert.throws(() => encode(whole), (problem: Error) => problem.name === "InvalidBody" && says.test(problem.message), inspect(value));
+  }
+  class Money {
+    constructor(readonly cents: number) {}
+  }
+  const written: [unknown, string][] = [
+    [new Date(0), '"1970-01-01T00:00:00.000Z"'], [new Number(1), "1"], [new String("a"), '"a"'], [null, "null"], [[null], "[null]"], [{}, "{}"],
+    [new Money(1), '{"cents":1}'], [{ toJSON: () => null }, "null"], [new Uint8Array([7]), '{"0":7}'], [undefined, "null"],
+  ];
+  for (const [value, text] of written) assert.equal(encode(value), text);
+});
+
+test("nothing that is printed or written as JSON tells the password", () => {
+  const databaseUrl = "postgres://ann:verysecret@localhost/nowhere";
+  const own = new Client({ databaseUrl });
+  const submission = new Submission(own, { requestId: newRequestId(), msgId: "0" });
+  const lane = { config: { calls: { pool: new pg.Pool({ connectionString: databaseUrl }) } } };
+  const delivery = new Delivery({ msg_id: 1, read_ct: 1, task_id: newRequestId(), step: "run", attempt: 1, delivery: 1, handler: "echo" }, lane as any, 0, 0);
+  for (const one of [own, submission, new Worker({ databaseUrl, queues: ["a"] }), delivery, new Step(delivery)]) {
+    assert.doesNotMatch(inspect(one, { depth: 20 }), /verysecret/);
+    assert.doesNotMatch(JSON.stringify(one), /verysecret/);
+  }
+  assert.equal(encode(submission), `{"requestId":"${submission.requestId}"}`);
 });
 
 test("request ids are UUIDs of version 7, in the order of time", () => {
