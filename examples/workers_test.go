@@ -58,22 +58,28 @@ func newKit(t *testing.T, programs ...string) *kit {
 	return k
 }
 
-// start starts a worker that ends with the test.
-func (k *kit) start(environment []string, name string, arguments ...string) {
+// start starts a worker that ends with the test. It tells when it has ended before.
+func (k *kit) start(environment []string, name string, arguments ...string) (c *exec.Cmd, gone <-chan struct{}) {
 	k.Helper()
-	c := exec.CommandContext(k.ctx, name, arguments...)
+	c = exec.CommandContext(k.ctx, name, arguments...)
 	c.Env = append(append(os.Environ(), "PAWL_DATABASE_URL="+k.pool.Config().ConnString(), "PAWL_URL="+k.api, "PAWL_TOKEN="+token), environment...)
 	child.InGroup(c)
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
 	require.NoError(k, c.Start())
+	waited := make(chan struct{})
+	go func() {
+		_ = c.Wait()
+		close(waited)
+	}()
 	k.Cleanup(func() {
 		_ = child.SignalGroup(c, syscall.SIGKILL)
-		_ = c.Wait()
+		<-waited
 		if k.Failed() {
 			k.Logf("the worker said:\n%s", &said)
 		}
 	})
+	return c, waited
 }
 
 // submit makes a task of one step of the queue work_queue and returns its id. lease is in milliseconds, 0 for the usual one.
@@ -224,6 +230,51 @@ exec `+real+` "$@" <<<"$statement"
 	tries, err := os.ReadFile(filepath.Join(folder, "psql.tries"))
 	require.NoError(t, err)
 	require.Equal(t, "25\n", string(tries))
+}
+
+func TestAResultThatPostgresCannotReadEndsItsStepAndNotTheBashWorker(t *testing.T) {
+	k := newKit(t, "bash", "psql")
+	handlers := filepath.Join(t.TempDir(), "handlers.sh")
+	require.NoError(t, os.WriteFile(handlers, []byte(`
+handle_deep() { printf '[%.0s' {1..20000}; printf ']%.0s' {1..20000}; }
+handle_torn() { printf '{"a": '; }
+handle_echo() { printf '%s' "$INPUT"; }
+`), 0o600))
+	k.start(nil, "bash", "bash/worker.sh", "work_queue", handlers)
+	for _, handler := range []string{"deep", "torn"} {
+		e := k.await(k.submit(handler, "1", 0))
+		require.Equal(t, ended{State: "error", Type: "invalid_result", Deliveries: 1}, e, handler)
+	}
+	require.Equal(t, "7", k.await(k.submit("echo", "7", 0)).Result)
+}
+
+func TestTheBashWorkerStopsThoughItsReportIsNotTaken(t *testing.T) {
+	k := newKit(t, "bash", "psql")
+	real, err := exec.LookPath("psql")
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "psql"), []byte(`#!/usr/bin/env bash
+statement=$(cat)
+if [[ $statement == *orchestration_step_results* ]]; then
+  echo "ERROR:  57P03" >&2
+  touch "$0.tried"
+  exit 3
+fi
+exec `+real+` "$@" <<<"$statement"
+`), 0o700)) //nolint:gosec // it is run
+	worker, gone := k.start([]string{"PATH=" + folder + ":" + os.Getenv("PATH")}, "bash", "bash/worker.sh", "work_queue", "bash/greet.sh")
+	k.submit("greet", `{"name": "Ada"}`, 0)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(folder, "psql.tried"))
+		return err == nil
+	}, patience, 20*time.Millisecond, "it reports")
+	require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-gone:
+		require.Zero(t, worker.ProcessState.ExitCode())
+	case <-k.ctx.Done():
+		require.Fail(t, "it goes on")
+	}
 }
 
 func TestTheBashWorkerGreetsNobodyWithoutAName(t *testing.T) {

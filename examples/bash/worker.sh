@@ -52,14 +52,20 @@ commit;
 SQL
 }
 
-# deliver repeats report until the database has taken it. What it refuses as data becomes a failure in its place.
+# deliver repeats report until the database has taken it, or we are to stop: then the step comes back. What it refuses as
+# data, or for its size or depth, becomes a failure in its place.
 deliver() {
-  local problem
+  local problem tries=0
   until problem=$(report "$1" "$2" 2>&1 >/dev/null); do
-    case $problem in
-      *"ERROR:  22"*) set -- failed '{"error": {"type": "invalid_result", "message": "the database cannot store the result", "retryable": false}}' ;;
-      *) echo "$worker: reporting: $problem" >&2; sleep 0.5 ;;
+    case $1$problem in
+      complete*"ERROR:  22"* | complete*"ERROR:  54"*)
+        set -- failed '{"error": {"type": "invalid_result", "message": "the database cannot store the result", "retryable": false}}'
+        continue ;;
     esac
+    echo "$worker: reporting: $problem" >&2
+    # The signal that stops us may have ended a report.
+    if [ "$stopping" ] && [ $((tries += 1)) -ge 5 ]; then return; fi
+    sleep 0.5
   done
 }
 
