@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -181,63 +180,6 @@ func (k *kit) steal(ctx context.Context, task uuid.UUID) error {
 		return fmt.Errorf("taking the step from the frozen worker: %w", err)
 	}
 	return nil
-}
-
-// outage cuts the worker's connections again and again while it works.
-func outage(ctx context.Context, k *kit) error {
-	ref, err := k.template(ctx, "outage", `
-steps:
-  - {name: run, handler: sleep, queue: QUEUE, lease: 5s}
-`)
-	if err != nil {
-		return err
-	}
-	requests := make([]request, 40)
-	for i := range requests {
-		requests[i] = request{Template: ref, Input: object{"ms": 30 + i%3}}
-	}
-	tasks, err := k.submitMany(ctx, requests)
-	if err != nil {
-		return err
-	}
-	cuts := 0
-	err = k.until(ctx, func() (bool, error) {
-		var n int
-		err := k.pool.QueryRow(ctx, `select count(pg_terminate_backend(pid)) from pg_stat_activity where usename = $1`, role).Scan(&n)
-		cuts += n
-		return cuts >= 5, err
-	})
-	if err != nil {
-		return fmt.Errorf("cutting the worker's connections, %d so far: %w", cuts, err)
-	}
-	for i, task := range tasks {
-		// A message whose reader lost its connection comes back when its lease is over.
-		err := k.until(ctx, func() (bool, error) {
-			s, err := k.step(ctx, task, "run")
-			return s.State == "complete", ignoreNoStep(err)
-		})
-		if err != nil {
-			return fmt.Errorf("step %d of %d after the outage: %w", i+1, len(tasks), err)
-		}
-		s, err := k.step(ctx, task, "run")
-		if err == nil {
-			err = k.compare(ctx, s, object{"slept": 30 + i%3})
-		}
-		if err == nil && s.Failures > 0 {
-			err = errors.New("a lost connection was reported as a failure of the handler")
-		}
-		if err != nil {
-			return fmt.Errorf("step %d of %d after the outage: %w", i+1, len(tasks), err)
-		}
-	}
-	return nil
-}
-
-func ignoreNoStep(err error) error {
-	if errors.Is(err, errNoStep) {
-		return nil
-	}
-	return err
 }
 
 func handsBack(ctx context.Context, k *kit) error {
