@@ -89,17 +89,18 @@ class Waits:
 
     def wait(self, wait: Wait) -> Any:
         """Returns what was waited for. Raises what it has ended with."""
-        with self._changed:
-            if self._closed:
-                raise ClientError(f"waiting: {CLOSED}")
-            if not self._all:
-                self._due = math.inf  # what was due was for those who have gone
-            self._all.add(wait)
-            self._look_at(wait.first_look)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="pawl-waits", daemon=True)
-                self._thread.start()
         try:
+            with self._changed:
+                if self._closed:
+                    raise ClientError(f"waiting: {CLOSED}")
+                if not self._all:
+                    self._due = math.inf  # what was due was for those who have gone
+                self._all.add(wait)
+                self._look_at(wait.first_look)
+                if self._thread is None:
+                    thread = threading.Thread(target=self._run, name="pawl-waits", daemon=True)
+                    thread.start()
+                    self._thread = thread
             wait.ended.wait()
         finally:
             with self._changed:
