@@ -162,6 +162,8 @@ class Waits:
         return []
 
     def _plan(self, began: float, left: list[Wait], looked: int, again: bool) -> None:
+        if not left:
+            return  # who has come meanwhile has made a look due
         with self._changed:
             if self._since == 0.0 or len(left) < looked:
                 self._since = began
