@@ -62,6 +62,7 @@ func TestDeadLetterCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	}
 	k.refused("PW024", "select pawl.redrive_dead_letters('{}', 1, '8 days', 'ann', 'r')")
 	k.refused("PW023", "select pawl.redrive_dead_letters('{}', 1, null, '', 'r')")
+	k.refused("PW024", "select pawl.drop_dead_letters($1, 1, 'ann', 'r')", object{"queue": nil}) // an unset variable is not all
 	k.refused("PW023", "select pawl.drop_dead_letters('{}', 1, 'ann', null)")
 }
 

@@ -309,3 +309,16 @@ func TestCancelAndClaimInBothOrders(t *testing.T) {
 	require.Equal(t, 1, get[int](k, "select count(*)::int from pawl.absorbed where reason = 'stale delivery'"))
 	k.sound()
 }
+
+// A command decides on what is, not on what was when somebody's transaction began.
+func TestACommandWithinAnOlderSnapshotIsRefused(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("old/one", nil, step("a"))
+	task := k.Submit("old/one")
+	for _, level := range []string{"repeatable read", "serializable"} {
+		old := k.begin()
+		old.Exec("set transaction isolation level " + level)
+		raised := old.refused("PW021", "select pawl.cancel_task($1, 'ann', 'enough')", task)
+		require.Contains(t, raised.Message, "read committed")
+	}
+}

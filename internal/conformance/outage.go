@@ -79,12 +79,16 @@ func cutReports(ctx context.Context, k *kit) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it only locks
+
+	cut := []int32{} // backends; one that was cut may be seen waiting for a moment longer
 	for n := range 2 {
-		var cut int
 		err := k.until(ctx, func() (bool, error) {
-			err := k.pool.QueryRow(ctx, `select count(pg_terminate_backend(pid)) from pg_stat_activity
-				where usename = $1 and $2 = any(pg_blocking_pids(pid))`, role, int32(tx.Conn().PgConn().PID())).Scan(&cut) //nolint:gosec // a PID
-			return cut > 0, err
+			var now []int32
+			err := k.pool.QueryRow(ctx, `select coalesce(array_agg(pid) filter (where pg_terminate_backend(pid)), '{}') from pg_stat_activity
+				where usename = $1 and $2 = any(pg_blocking_pids(pid)) and pid <> all($3)`,
+				role, int32(tx.Conn().PgConn().PID()), cut).Scan(&now) //nolint:gosec // a PID
+			cut = append(cut, now...)
+			return len(now) > 0, err
 		})
 		if errors.Is(err, errPatience) && n > 0 {
 			err = fmt.Errorf("the result is not reported again: %w", err)

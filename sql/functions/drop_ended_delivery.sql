@@ -10,5 +10,6 @@ begin
   update pawl.steps x set state = 'cancelled', revision = x.revision + 1, worker = null, due_at = null, state_since = pawl.now(),
     error = '{"type": "task_ended", "message": "the task ended before the step"}'
   where x.task_id = s.task_id and x.step = s.step and x.index = s.index;
+  perform pawl.look_again(s.task_id) where exists (select from pawl.step_identities); -- who waits for its key waits no longer
   return 'failed';
 end $$;

@@ -24,6 +24,7 @@ begin
   if exists (select from pawl.tasks t where t.task_id = s.task_id and pawl.is_final(t.state)) then
     update pawl.steps x set state = 'cancelled', revision = x.revision + 1, worker = null, due_at = null, state_since = at, error = why
     where x.task_id = s.task_id and x.step = s.step and x.index = s.index;
+    perform pawl.look_again(s.task_id) where exists (select from pawl.step_identities);
     return;
   end if;
   hold := lost or (select ts.on_crash = 'hold' from pawl.template_steps ts where ts.template_id = s.template_id and ts.step = s.step);

@@ -22,11 +22,13 @@ declare
   retries pawl.step_ref[];
   timeouts pawl.step_result[];
 begin
-  -- Locked one by one, before they count: what somebody holds takes no other one's place.
+  -- Locked one by one, before they count: what somebody holds takes no other one's place. No join, which might take them in
+  -- another order, or all before the first.
   for one in
-    select t.task_id, u.size, t.state, t.due_at <= at as due, p.on_failure = 'fail_fast' as fast from unnest(ids, sizes) u(task_id, size)
+    select t.task_id, u.size, t.state, t.due_at <= at as due,
+      (select p.on_failure = 'fail_fast' from pawl.templates p where p.template_id = t.template_id) as fast
+    from unnest(ids, sizes) u(task_id, size)
     cross join lateral (select x.* from pawl.tasks x where x.task_id = u.task_id for no key update skip locked) t
-    join pawl.templates p on p.template_id = t.template_id
   loop
     continue when claims and cardinality(pawl.lock_claims(array[one.task_id])) = 0;
     whole := one.due and one.state <> 'pending' or one.fast and exists (select from pawl.steps s where s.task_id = one.task_id

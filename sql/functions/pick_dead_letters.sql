@@ -19,6 +19,8 @@ begin
   select f into unknown from jsonb_object_keys(filter) f where f not in ('queue', 'ids', 'reason', 'task_id', 'before', 'after');
   if found then
     perform pawl.refuse_setting(quote_literal(left(unknown, 80)), 'a filter that exists: queue, ids, reason, task_id, before, after');
+  elsif filter <> jsonb_strip_nulls(filter) then
+    perform pawl.refuse_setting('a field that is null', 'a value, or leave the field out');
   elsif filter ? 'ids' and jsonb_typeof(filter->'ids') <> 'array' then
     perform pawl.refuse_setting('ids', 'an array of numbers of dead letters');
   end if;

@@ -2,11 +2,10 @@
 -- called by: settle_tasks.
 -- locks: nothing more: the tasks are locked.
 -- raises: nothing.
-create or replace function pawl.recount_tasks(ids uuid[]) returns uuid[]
+create or replace function pawl.recount_tasks(ids uuid[], staged boolean) returns uuid[]
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   at timestamptz := pawl.now();
-  staged boolean := (select s.staged from pawl.engine_settings s);
   ended uuid[];
 begin
   with counts as materialized (

@@ -36,7 +36,7 @@ begin
     end if;
   end if;
 
-  ended := pawl.recount_tasks(ids);
+  ended := pawl.recount_tasks(ids, settings.staged);
   if settings.staged then
     perform pawl.send_task_finalization(ended, 'no open step');
   elsif ended is not null then

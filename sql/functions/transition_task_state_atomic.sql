@@ -17,6 +17,8 @@ begin
     return jsonb_build_object('task_id', task_id, 'moved', false, 'state', task.state);
   elsif from_state = 'pending' then
     perform pawl.refuse_command(format('task %s has not begun', task_id), 'Its start time begins it, and its deadline with it.');
+  elsif from_state = 'initializing' then
+    perform pawl.refuse_command(format('the steps of task %s are being built', task_id), 'It begins when all are there.');
   elsif pawl.is_final(to_state) then
     perform pawl.refuse_command(format('a task does not become %s by itself', to_state), 'Use cancel_task or resolve_task; the engine finalizes.');
   elsif to_state not in ('initializing', 'blocked_by_failures') and to_state <> pawl.open_state(task.open_count, task.active_count,
