@@ -22,20 +22,20 @@ Settings come from flags, PAWL_ variables and a TOML file, in this order. Exit c
 func main() { program.Main(run) }
 
 // run returns the exit code.
-func run(ctx context.Context, stop func(), args []string) int {
+func run(ctx context.Context, args []string) int {
 	var settings config.Orchestrator
 	p := program.Program{Name: "orchestrator", Usage: usage, Settings: &settings, LogLevel: &settings.LogLevel}
 	p.Work = func(ctx context.Context, log *slog.Logger) error {
 		if err := program.CheckURLs(settings.DatabaseURL, settings.ListenerURL); err != nil {
 			return err
 		}
-		return work(ctx, stop, settings, log)
+		return work(ctx, settings, log)
 	}
 	return p.Run(ctx, args)
 }
 
 // work runs an orchestrator until ctx ends.
-func work(ctx context.Context, stop func(), settings config.Orchestrator, log *slog.Logger) error {
+func work(ctx context.Context, settings config.Orchestrator, log *slog.Logger) error {
 	var o *orchestrator.Orchestrator
 	err := program.Await(ctx, settings.ConnectWait, log, func(ctx context.Context) (err error) {
 		o, err = orchestrator.Start(ctx, orchestrator.FromSettings(settings, log))
@@ -49,7 +49,6 @@ func work(ctx context.Context, stop func(), settings config.Orchestrator, log *s
 		return err
 	}
 	<-ctx.Done()
-	stop()
 	log.Info("stopping", "grace", settings.Grace.String())
 	return o.Stop(context.WithoutCancel(ctx))
 }

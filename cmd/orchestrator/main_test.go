@@ -14,8 +14,6 @@ import (
 	"github.com/pawl-dev/pawl/internal/pgtest"
 )
 
-func nothing() {}
-
 func TestItRunsUntilItIsToldToStop(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -25,7 +23,7 @@ func TestItRunsUntilItIsToldToStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, nothing, []string{"--database-url", url, "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
+		code <- run(ctx, []string{"--database-url", url, "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
 	}()
 	awaitOne(t, conn)
 	cancel()
@@ -54,7 +52,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, run(t.Context(), nothing, c.args))
+			require.Equal(t, c.want, run(t.Context(), c.args))
 		})
 	}
 }
@@ -73,7 +71,7 @@ func TestItStartsWhenTheDatabaseIsThere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, nothing, []string{"--database-url", database.String(), "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
+		code <- run(ctx, []string{"--database-url", database.String(), "--listen", "off", "--log-level", "error", "--idle-poll", "50ms"})
 	}()
 	for range 3 { // nobody answers yet
 		client, err := before.Accept()

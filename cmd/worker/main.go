@@ -29,7 +29,7 @@ Settings come from flags, PAWL_ variables and a TOML file, in this order. Exit c
 func main() { program.Main(run) }
 
 // run returns the exit code.
-func run(ctx context.Context, stop func(), args []string) int {
+func run(ctx context.Context, args []string) int {
 	var settings config.Worker
 	p := program.Program{Name: "worker", Usage: usage, Settings: &settings, LogLevel: &settings.LogLevel}
 	p.Work = func(ctx context.Context, log *slog.Logger) error {
@@ -45,7 +45,6 @@ func run(ctx context.Context, stop func(), args []string) int {
 			return fmt.Errorf("opening the pool: %w", err)
 		}
 		defer pool.Close()
-		go func() { <-ctx.Done(); stop() }()
 		s := service{settings: settings, queues: queues, pool: pool, log: log, registry: prometheus.NewRegistry()}
 		return s.work(ctx)
 	}

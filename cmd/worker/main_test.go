@@ -125,16 +125,15 @@ func TestSIGTERMHandsBackAndExitsWithZero(t *testing.T) {
 
 func TestUsageErrorsExitWithTwo(t *testing.T) {
 	t.Parallel()
-	stop := func() {}
 	for _, arguments := range [][]string{
 		{"--queues", "a:b", "--database-url", "postgres://localhost"}, {"--database-url", "postgres://localhost"}, {"rest"},
 		{"--queues", "a", "--database-url", "postgres://localhost", "--listener-url", "postgres://:x:y"}, {"--log-level", "loud"}, {"--nonsense"},
 		{"--queues", "default_queue", "--handlers", "nope", "--database-url", "postgres://localhost"},
 		{"--queues", "No Such", "--database-url", "postgres://localhost"}, {"--queues", "a", "--database-url", "nonsense"},
 	} {
-		require.Equal(t, 2, run(t.Context(), stop, arguments), arguments)
+		require.Equal(t, 2, run(t.Context(), arguments), arguments)
 	}
-	require.Equal(t, 0, run(t.Context(), stop, []string{"--help"}))
+	require.Equal(t, 0, run(t.Context(), []string{"--help"}))
 	queues, err := parseQueues([]string{"a", "b:4"}, 32)
 	require.NoError(t, err)
 	require.Equal(t, []worker.Queue{{Name: "a", Concurrency: 32}, {Name: "b", Concurrency: 4}}, queues)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pawl-dev/pawl/internal/program"
 )
 
 func TestReadingEndsWithTheCommand(t *testing.T) {
@@ -42,7 +44,7 @@ func TestDeafProcess(t *testing.T) {
 	if os.Getenv("PAWL_TEST_DEAF") == "" {
 		t.Skip("started by TestASecondSignalEndsPawl")
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	fmt.Println("ready")
 	<-ctx.Done()

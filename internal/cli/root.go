@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pawl-dev/pawl/client"
+	"github.com/pawl-dev/pawl/internal/program"
 	"github.com/pawl-dev/pawl/messaging"
 )
 
@@ -33,16 +32,9 @@ type app struct {
 // Main runs pawl with the process's arguments and streams, until Ctrl-C or SIGTERM, and returns its exit code. A second one
 // ends the process at once.
 func Main() int {
-	ctx, stop := untilSignal()
+	ctx, stop := program.UntilSignal()
 	defer stop()
 	return Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-}
-
-// untilSignal ends with the first signal, and gives the signals back then.
-func untilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 // Run runs pawl with the arguments and returns its exit code.

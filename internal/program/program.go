@@ -34,12 +34,18 @@ type Program struct {
 	Work func(ctx context.Context, log *slog.Logger) error
 }
 
-// Main runs a binary until SIGTERM or SIGINT ends the context, and leaves with its exit code. stop gives the signals
-// back, so that a second one ends the process.
-func Main(run func(ctx context.Context, stop func(), args []string) int) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+// Main runs a binary until SIGTERM or SIGINT ends the context, and leaves with its exit code.
+func Main(run func(ctx context.Context, args []string) int) {
+	ctx, stop := UntilSignal()
 	defer stop()
-	os.Exit(run(ctx, stop, os.Args[1:])) //nolint:gocritic // the process ends, and its signals with it
+	os.Exit(run(ctx, os.Args[1:])) //nolint:gocritic // the process ends, and its signals with it
+}
+
+// UntilSignal ends with SIGTERM or SIGINT, and gives the signals back then: a second one ends the process at once.
+func UntilSignal() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // Run returns the exit code: 0 stopped, 1 failed, 2 usage.

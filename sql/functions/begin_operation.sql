@@ -6,8 +6,8 @@
 create or replace function pawl.begin_operation(actor text, reason text) returns void language plpgsql as $$
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
-    raise exception 'an operator''s command needs read committed' using errcode = 'PW021',
-      hint = 'Within another isolation level it would decide on what was, not on what is.';
+    perform pawl.refuse_command('an operator''s command needs read committed',
+      'Within another isolation level it would decide on what was, not on what is.');
   end if;
   if coalesce(btrim(actor), '') = '' or coalesce(btrim(reason), '') = '' or octet_length(actor) > 200
     or octet_length(reason) > 2000 then

@@ -1,6 +1,6 @@
 -- does: checks what an operator says about an entity against the table itself. Returns the row to keep. A table whose name has
 --   no schema is looked for in the search path, then in public: with roles installed the path is Postgres' own. Who
---   asks must be able to update the table: the session's user, or the role it has set, as in may_work.
+--   asks (asking_role) must be able to update the table.
 -- called by: register_entity.
 -- locks: nothing.
 -- raises: PW030 naming what does not fit.
@@ -13,7 +13,7 @@ declare
     case jsonb_typeof(settings->'states') when 'array' then settings->'states' else '[]' end));
   odd text := (select string_agg(k, ', ' order by k) from jsonb_object_keys(settings) k
     where k not in ('table', 'key', 'status', 'version', 'states', 'module', 'claim_limit'));
-  asker text := case current_setting('role') when 'none' then session_user::text else current_setting('role') end;
+  asker text := pawl.asking_role();
   claim_limit interval;
   used text;
   problem text;

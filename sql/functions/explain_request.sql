@@ -12,9 +12,8 @@ create or replace function pawl.explain_request(request_id uuid) returns jsonb l
         select format('it waits for its template to be unparked: %s', t.parked_reason) from pawl.templates t
         where t.parked_reason is not null and t.namespace || '/' || t.name = split_part(q.message->>'template', '@', 1)
         order by t.template_id desc limit 1), (
-        select pawl.explain_queue(u.queue) from (select distinct s.queue from pawl.template_steps s where s.template_id = (
-          select max(t.template_id) from pawl.templates t where t.namespace || '/' || t.name = split_part(q.message->>'template', '@', 1))) u
-        where pawl.explain_queue(u.queue) is not null limit 1), case
+        select min(pawl.explain_queue(u.queue)) from (select distinct s.queue from pawl.template_steps s where s.template_id = (
+          select max(t.template_id) from pawl.templates t where t.namespace || '/' || t.name = split_part(q.message->>'template', '@', 1))) u), case
         when o.heard > pawl.now() - interval '30 s' then 'it waits in orchestration_task_requests for an orchestrator'
         else 'it waits in orchestration_task_requests, and no orchestrator has a heartbeat: start one with orchestrator' end) as why
     from pgmq.q_orchestration_task_requests q, orchestrators o where q.message->>'request_id' = $1::text

@@ -14,9 +14,7 @@ declare
   part regclass;
   found_row jsonb;
 begin
-  if clock_timestamp() - statement_timestamp() > interval '1 s' then
-    perform set_config('lock_timeout', '1ms', true); -- as in move_entity
-  end if;
+  perform pawl.shorten_waits();
   execute format('lock table only %s in row exclusive mode nowait', place);
   begin
     execute format('select jsonb_build_object(''id'', %I::text, ''state'', %I::text, ''version'', %I), tableoid::regclass

@@ -1,8 +1,7 @@
 -- does: moves a row that lock_entity has locked into another state; the version counts on. Compares once more, so that it
 --   stays a compare-and-swap even when a trigger of the user's moved the row. Returns the new version, null when lost.
 --   The search path is widened for the update alone, whose triggers may need it; the update itself names every operator in full.
---   Whatever these triggers wait for costs a tenth of a second at most, and a statement that has waited for a second, as with
---   many rows behind one lock, waits a thousandth for each of the rest: the batch is not to end with its timeout.
+--   Whatever these triggers wait for costs a tenth of a second at most, and less in a long statement (shorten_waits).
 -- called by: begin_claimed_delivery, close_entity_claim.
 -- locks: nothing more of its own; what the user's triggers and foreign keys lock, for a moment.
 -- raises: 55P03 when somebody holds what a trigger needs; what the user's table raises.
@@ -19,9 +18,7 @@ declare
       where a.attrelid = place and a.attname = e.status_column and not a.attisdropped), pawl.entity_key(e));
   moved bigint;
 begin
-  if clock_timestamp() - statement_timestamp() > interval '1 s' then
-    perform set_config('lock_timeout', '1ms', true);
-  end if;
+  perform pawl.shorten_waits();
   perform set_config('search_path', 'public, pg_temp', true);
   execute change into moved using id, next, state, version;
   return moved;

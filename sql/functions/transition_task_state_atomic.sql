@@ -3,7 +3,7 @@
 --   somebody was quicker. The processor is kept for the audit, never checked.
 -- called by: tests and tools; the engine evaluates states within its own functions.
 -- locks: the task.
--- raises: PW001 for an illegal transition, PW020 for an unknown task, PW021 for a task before its start, a state that ends a task or that does not follow.
+-- raises: PW001 for an illegal transition, PW020 for an unknown task, PW021 for a task before its start or whose steps are being built, a state that ends a task or that does not follow.
 create or replace function pawl.transition_task_state_atomic(task_id uuid, from_state pawl.task_state, to_state pawl.task_state,
   processor text default null) returns jsonb language plpgsql set jit = off as $$
 declare
