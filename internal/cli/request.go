@@ -23,13 +23,19 @@ func (r *taskless) Error() string {
 	return fmt.Sprintf("there is no task %s; of the request with this id: %s", r.RequestID, r.Why)
 }
 
-// noTask is the error of an id that is no task's: a request's, if one with it is known.
-func noTask(ctx context.Context, db *database, id uuid.UUID) error {
+// known is nil for a task's id, else the error of an id that is no task's: a request's, if one with it is known. One statement
+// asks for both: between two, an orchestrator may turn the one into the other.
+func known(ctx context.Context, db *database, id uuid.UUID) error {
+	var there bool
 	var answer []byte
-	if err := db.QueryRow(ctx, "select pawl.explain_request($1)", id).Scan(&answer); err != nil {
-		return fmt.Errorf("looking for request %s: %w", id, err)
-	}
-	if answer == nil {
+	err := db.QueryRow(ctx, `select t.there, case when not t.there then pawl.explain_request($1) end
+		from (select exists (select from pawl.tasks where task_id = $1) as there) t`, id).Scan(&there, &answer)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading task %s: %w", id, err)
+	case there:
+		return nil
+	case answer == nil:
 		return notFoundf("pawl task list shows the latest", "there is no task %s", id)
 	}
 	var r taskless

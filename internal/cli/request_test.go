@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,4 +35,26 @@ func TestARequestWithoutATaskSaysWhatBecameOfIt(t *testing.T) {
 	require.Equal(t, ExitNotFound, waited.code)
 	require.Contains(t, waited.err, "UnknownTemplate")
 	require.Contains(t, waited.err, "pawl dead list shows it")
+}
+
+// A request that becomes a task while it is asked for is one or the other, never unknown.
+func TestARequestIsKnownWhileItIsTaken(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.apply(diamond)
+	s.engine()
+	pool, err := pgxpool.New(t.Context(), s.url)
+	require.NoError(t, err)
+	defer pool.Close()
+	db := &database{Pool: pool}
+	for range 100 {
+		id := uuid.New().String()
+		s.sql("select pgmq.send('orchestration_task_requests', $1::jsonb)::text", `{"template": "test/diamond", "input": {}, "request_id": "`+id+`"}`)
+		for there := false; !there; {
+			_, err := findTask(t.Context(), db, id)
+			var request *taskless
+			require.True(t, err == nil || errors.As(err, &request), "%v", err)
+			there = err == nil
+		}
+	}
 }

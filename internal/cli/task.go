@@ -76,14 +76,7 @@ func findTask(ctx context.Context, db *database, typed string) (uuid.UUID, error
 	typed = strings.ToLower(strings.TrimSpace(typed))
 	hint := "pawl task list shows the latest"
 	if id, err := uuid.Parse(typed); err == nil {
-		var there bool
-		if err := db.QueryRow(ctx, "select exists (select from pawl.tasks where task_id = $1)", id).Scan(&there); err != nil {
-			return id, fmt.Errorf("reading task %s: %w", id, err)
-		}
-		if !there {
-			return id, noTask(ctx, db, id)
-		}
-		return id, nil
+		return id, known(ctx, db, id)
 	}
 	typed, end, _ := strings.Cut(typed, "…") // as watch shows ids: 01a2011a…2a12
 	if !idPrefix.MatchString(typed) || !idSuffix.MatchString(end) {
