@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/uuid"
@@ -127,6 +128,31 @@ func TestRetryFromAnUnfinishedStepIsRefused(t *testing.T) {
 	k.Finish("work_queue", k.Claim("work_queue")...)
 	require.Equal(t, "Only a failed step is retried. To repeat it, with what follows it: pawl task retry "+task.String()+" --from a",
 		k.refused("PW021", call, task).Hint)
+}
+
+// Its failure would be gone, and it would not have run.
+func TestRetryIsRefusedWhenAnotherFailureCancelsTheStepAgain(t *testing.T) {
+	for policy, why := range map[string]string{"fail_fast": "another step of the task failed", "finish": "needs b, which is cancelled"} {
+		t.Run(policy, func(t *testing.T) {
+			k := newKit(t)
+			task := k.chain(object{"on_failure": policy})
+			k.fail("work_queue", k.until("a"))
+			k.Rest()
+			before := k.steps(task)
+			require.Equal(t, map[string]string{"a": "error", "b": "cancelled", "c": "cancelled", "x": "complete"}, before)
+			for _, call := range []string{"select pawl.retry_step($1, 'c', 0, 'ann', 'r')", "select pawl.retry_task($1, 'c', 'ann', 'r')"} {
+				refused := k.refused("PW021", call, task)
+				require.Equal(t, fmt.Sprintf("step c of task %s cannot run: %s", task, why), refused.Message)
+				require.Equal(t, "Retry first what failed, or all of it: pawl task retry "+task.String(), refused.Hint)
+			}
+			require.Equal(t, before, k.steps(task))
+			require.Equal(t, "error", k.State(task))
+			k.object("select pawl.retry_step($1, 'a', 0, 'ann', 'r')", task)
+			require.Equal(t, []string{"a", "b", "c"}, k.work("work_queue"))
+			require.Equal(t, "complete", k.State(task))
+			k.sound()
+		})
+	}
 }
 
 func TestRetryIsRefusedWhenALaterTaskHasTheKey(t *testing.T) {

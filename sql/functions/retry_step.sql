@@ -3,7 +3,8 @@
 --   outcome: retried, state, status}. A second call finds the step under way and is refused.
 -- called by: operators.
 -- locks: the task, then its steps, then its key's identity row.
--- raises: PW020 unknown task or step, PW021 when the step has not failed or the task is complete, PW022, PW023.
+-- raises: PW020 unknown task or step, PW021 when the step has not failed, when another's failure cancels it
+--   again, or when the task is complete, PW022, PW023.
 create or replace function pawl.retry_step(task_id uuid, step text, index int, actor text, reason text) returns jsonb
 language plpgsql set jit = off as $$
 declare
@@ -25,6 +26,7 @@ begin
   perform pawl.revive_steps(task_id, step);
   perform pawl.reset_steps(array[(one.task_id, one.step, one.index)::pawl.step_ref]);
   perform pawl.settle_tasks(array[task_id]);
+  perform pawl.refuse_unreachable(task_id, step, index);
   return pawl.end_operation('retry_step', jsonb_build_object('task_id', task_id, 'step', step),
     pawl.outcome_of_task(task_id, 'retried'));
 end $$;

@@ -3,8 +3,8 @@
 --   Returns {task_id, step, outcome: retried, steps, state, status}. A second call finds nothing to retry and is refused.
 -- called by: operators.
 -- locks: the task, then its steps, then its key's identity row.
--- raises: PW020 unknown task or step, PW021 when there is nothing to retry, when the task is complete, or when a step runs
---   under an entity claim, PW022 when a later task has the key, PW023 without actor or reason.
+-- raises: PW020 unknown task or step, PW021 when there is nothing to retry, when another's failure cancels from_step again, when the task
+--   is complete, or when a step runs under an entity claim, PW022 when a later task has the key, PW023 without actor or reason.
 create or replace function pawl.retry_task(task_id uuid, from_step text, actor text, reason text) returns jsonb
 language plpgsql set jit = off as $$
 #variable_conflict use_variable
@@ -36,6 +36,7 @@ begin
   perform pawl.reopen_task(task);
   moved := pawl.reset_steps(refs);
   perform pawl.settle_tasks(array[task_id]);
+  perform pawl.refuse_unreachable(task_id, from_step, 0);
   return pawl.end_operation('retry_task', jsonb_strip_nulls(jsonb_build_object('task_id', task_id, 'step', from_step)),
     pawl.outcome_of_task(task_id, 'retried') || jsonb_build_object('steps', moved));
 end $$;

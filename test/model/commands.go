@@ -83,12 +83,31 @@ func (w *World) RetryTask(id, from int) string {
 			return impossible
 		}
 	}
+	return w.again(id, from, func(t *Task) { t.reset(steps) })
+}
+
+// again lets a task go on after a reset of its steps, unless step, when >= 0, is cancelled again at once.
+func (w *World) again(id, step int, reset func(*Task)) string {
+	t := w.Tasks[id]
+	task, steps, messages := *t, slices.Clone(t.Steps), slices.Clone(w.Messages)
+	var key Identity
+	identity := w.Identities[t.Key]
+	if identity != nil {
+		key = *identity
+	}
 	if refusal := w.reopen(id); refusal != "" {
 		return refusal
 	}
-	t.reset(steps)
+	reset(t)
 	w.settle(id)
-	return ""
+	if step < 0 || t.Steps[step].State != "cancelled" {
+		return ""
+	}
+	*t, t.Steps, w.Messages = task, steps, messages
+	if identity != nil {
+		*identity = key
+	}
+	return impossible
 }
 
 // revive resets what the failure of a step had cancelled.
@@ -119,13 +138,10 @@ func (w *World) RetryStep(id, step int) string {
 	if !slices.Contains([]string{"error", "cancelled", "waiting_for_retry"}, t.Steps[step].State) {
 		return impossible
 	}
-	if refusal := w.reopen(id); refusal != "" {
-		return refusal
-	}
-	t.revive(step)
-	t.reset([]int{step})
-	w.settle(id)
-	return ""
+	return w.again(id, step, func(t *Task) {
+		t.revive(step)
+		t.reset([]int{step})
+	})
 }
 
 // EndStep ends a step by hand: complete with a value, or resolved_manually.
