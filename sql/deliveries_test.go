@@ -319,6 +319,6 @@ func TestTheAuditSaysWhyEachAttemptFailed(t *testing.T) {
 		k.Rest()
 	}
 	require.Equal(t, "error", k.State(task))
-	require.Equal(t, []string{"1 boom", "2 boom", "3 boom"}, list[string](k, `select attempt || ' ' || reason from pawl.audit
+	require.Equal(t, []string{"1 boom: it broke", "2 boom: it broke", "3 boom: it broke"}, list[string](k, `select attempt || ' ' || reason from pawl.audit
 		where task_id = $1 and to_state in ('waiting_for_retry', 'error') and step = 'a' order by revision`, task))
 }

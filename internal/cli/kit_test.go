@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -128,7 +129,7 @@ func (s *shell) engine() {
 	})
 	worker.Handle(w, "test.fail_on_demand", func(_ context.Context, step worker.Step[input]) (map[string]any, error) {
 		if step.Input.Fail {
-			return nil, worker.Permanent(worker.Error{Type: "on_demand", Err: context.Canceled})
+			return nil, worker.Permanent(worker.Error{Type: "on_demand", Err: errors.New("refused\x1b[2J\n\ton demand")})
 		}
 		return map[string]any{"step": step.Name}, nil
 	})

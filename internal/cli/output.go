@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // printJSON prints one value, indented.
@@ -23,8 +24,18 @@ func (a *app) printJSON(value any) error {
 // say prints a line for people; nothing with --json.
 func (a *app) say(format string, args ...any) {
 	if !a.json {
-		fmt.Fprintf(a.Out, format+"\n", args...)
+		fmt.Fprintln(a.Out, printable(fmt.Sprintf(format, args...)))
 	}
+}
+
+// printable is text without what moves a terminal's cursor or changes its colours: messages of errors and reasons are anybody's.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // table prints rows under a heading in aligned columns, or the sentence when there are none.
@@ -36,6 +47,9 @@ func (a *app) table(heading []string, rows [][]string, none string) error {
 	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(heading, "\t"))
 	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = strings.ReplaceAll(printable(cell), "\n", " ")
+		}
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()

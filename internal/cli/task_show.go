@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -159,9 +160,9 @@ func (a *app) printHistory(list []historyRow) error {
 		if h.Delivery > 0 {
 			attempt = fmt.Sprintf("%d.%d", h.Attempt, h.Delivery)
 		}
-		by := h.Processor
-		if h.Actor != "" {
-			by = h.Actor + ": " + h.Reason
+		by := cmp.Or(h.Actor, h.Processor)
+		if h.Reason != "" {
+			by += ": " + h.Reason
 		}
 		lines[i] = []string{h.At.Local().Format("15:04:05.000"), name, dash(h.From) + " → " + h.To, h.Event, attempt, by}
 	}

@@ -72,6 +72,16 @@ func TestTaskIsFoundByTheBeginningOfItsID(t *testing.T) {
 	}
 }
 
+// The message of an error is anybody's: what moves a terminal's cursor or makes a second line is no part of a table.
+func TestHistorySaysInOneLineWhyAnAttemptFailed(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.engine()
+	failed := s.submitDiamond(`{"fail": true}`)
+	require.Equal(t, ExitTaskFailed, s.run("task", "wait", failed).code)
+	require.Contains(t, s.ok("task", "history", failed), ": on_demand: refused [2J  on demand\n")
+}
+
 func TestOperatorCommandsMoveTasksAndKeepWhoAndWhy(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

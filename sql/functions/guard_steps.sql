@@ -1,6 +1,6 @@
 -- does: refuses an illegal transition of a step or a wrong revision, whoever tries, and writes the audit rows. A row that
 --   makes two transitions in one update (via) gets two audit rows. A delivery that begins again (in_progress to in_progress
---   with a new revision) is audited too.
+--   with a new revision) is audited too. An attempt that failed has its error's type and message (300 characters) as reason.
 -- called by: statement triggers on pawl.steps (sql/triggers/guards.sql).
 -- locks: nothing.
 -- raises: PW001.
@@ -28,7 +28,7 @@ begin
         n.state::text as to_state, o.revision as was, n.revision, n.attempt, n.deliveries, n.state_since,
         coalesce(n.worker, o.worker, working) as worker,
         coalesce(because, case when n.state in ('error', 'waiting_for_retry') or n.error is distinct from o.error
-          then n.error->>'type' end) as reason
+          then concat_ws(': ', n.error->>'type', left(n.error->>'message', 300)) end) as reason
       from new_rows n
       full join old_rows o on o.task_id = n.task_id and o.step = n.step and o.index = n.index
       where n.state is distinct from o.state or n.revision is distinct from o.revision offset 0) m) j;
