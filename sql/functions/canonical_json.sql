@@ -4,7 +4,7 @@
 -- raises: nothing.
 create or replace function pawl.canonical_json(value jsonb) returns jsonb language plpgsql immutable parallel safe as $$
 begin
-  if value is null or value::text !~ '\.[0-9]' then
+  if value is null or value::text !~ '[.][0-9]' then
     return value;
   end if;
   case jsonb_typeof(value)

@@ -5,13 +5,13 @@
 -- raises: nothing.
 create or replace function pawl.evaluate_expression(expr text, input jsonb) returns text language plpgsql immutable as $$
 declare
-  literals text[] := regexp_split_to_array(expr, '\$\{input(?:\.[A-Za-z0-9_-]+)+\}');
+  literals text[] := regexp_split_to_array(expr, '[$][{]input(?:[.][A-Za-z0-9_-]+)+[}]');
   answer text := literals[1];
   hole text[];
   value jsonb;
   n int := 1;
 begin
-  for hole in select regexp_matches(expr, '\$\{input\.([A-Za-z0-9_.-]+)\}', 'g') loop
+  for hole in select regexp_matches(expr, '[$][{]input[.]([A-Za-z0-9_.-]+)[}]', 'g') loop
     value := pawl.canonical_json(input #> string_to_array(hole[1], '.'));
     if coalesce(jsonb_typeof(value), 'null') not in ('string', 'number', 'boolean') then
       return null;

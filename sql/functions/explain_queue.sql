@@ -5,7 +5,7 @@
 -- raises: nothing.
 create or replace function pawl.explain_queue(queue text) returns text language sql stable as $$
   select format('queue %s lacks %s: ', $1, string_agg(n.what, ', ' order by n.place)) || case
-    when $1 like 'orchestration\_%' then format('select pawl.install_queue(%L, true)', $1)
+    when starts_with($1, 'orchestration_') then format('select pawl.install_queue(%L, true)', $1)
     when (select q.paused from pawl.queues q where q.queue = $1) then 'pawl queue pause ' || $1
     else 'pawl queue resume ' || $1 end || ' makes it whole'
   from pawl.queue_table($1) t(known)

@@ -14,7 +14,7 @@ declare
   ids regclass;
   announcer text;
 begin
-  if queue is null or queue !~ '^[a-z][a-z0-9_]{0,39}$' or (not engine and queue like 'orchestration\_%') then
+  if queue is null or queue !~ '^[a-z][a-z0-9_]{0,39}$' or (not engine and starts_with(queue, 'orchestration_')) then
     raise exception 'bad queue name %', quote_nullable(left(queue, 80)) using errcode = 'PW010',
       hint = 'A queue name has 1 to 40 of a-z, 0-9 and _, begins with a letter, and not with orchestration_.';
   end if;

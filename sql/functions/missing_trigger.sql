@@ -8,5 +8,5 @@ create or replace function pawl.missing_trigger(place regclass, definition text)
 language sql stable set search_path = pg_catalog, pg_temp as $$
   select regexp_replace(definition, '^create', 'create or replace') where not exists (
     select from pg_trigger g where g.tgrelid = place and g.tgenabled in ('O', 'A')
-      and lower(pg_get_triggerdef(g.oid)) = lower(regexp_replace(definition, '\s+', ' ', 'g')))
+      and lower(pg_get_triggerdef(g.oid)) = lower(regexp_replace(definition, '[[:space:]]+', ' ', 'g')))
 $$;

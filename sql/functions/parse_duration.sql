@@ -4,7 +4,7 @@
 -- raises: PW024 for what is none, or is longer than ten years.
 create or replace function pawl.parse_duration(value text) returns interval language plpgsql immutable as $$
 declare
-  parts text[] := regexp_match(value, '^(?:(\d{1,15})d)?(?:(\d{1,15})h)?(?:(\d{1,15})m)?(?:(\d{1,15})s)?(?:(\d{1,15})ms)?$');
+  parts text[] := regexp_match(value, '^(?:([0-9]{1,15})d)?(?:([0-9]{1,15})h)?(?:([0-9]{1,15})m)?(?:([0-9]{1,15})s)?(?:([0-9]{1,15})ms)?$');
   seconds numeric;
 begin
   if value is null or value = '0' then

@@ -5,7 +5,7 @@
 -- raises: PW024 for what is none.
 create or replace function pawl.parse_rate(value text, out rate_limit int, out rate_period interval) language plpgsql immutable as $$
 declare
-  parts text[] := regexp_match(value, '^([1-9]\d{0,8})\s*/\s*(s|sec|second|m|min|minute|h|hour)$');
+  parts text[] := regexp_match(value, '^([1-9][0-9]{0,8})[[:space:]]*/[[:space:]]*(s|sec|second|m|min|minute|h|hour)$');
 begin
   if parts is null then
     raise exception '% is not a rate limit', quote_nullable(left(value, 80)) using errcode = 'PW024',

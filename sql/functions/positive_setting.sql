@@ -6,7 +6,7 @@ create or replace function pawl.positive_setting(name text, given jsonb) returns
 begin
   if given = 'null' then
     return null;
-  elsif jsonb_typeof(given) <> 'number' or given::text !~ '^[1-9]\d{0,8}$' then
+  elsif jsonb_typeof(given) <> 'number' or given::text !~ '^[1-9][0-9]{0,8}$' then
     perform pawl.refuse_setting(name, 'a whole number from 1 to 999999999');
   end if;
   return given::int;

@@ -21,12 +21,12 @@ begin
       cross join lateral (select pawl.as_uuid(m.message->>'task_id') as task_id) x
       left join lateral (select p.task_id from pawl.steps p -- offset 0: by its whole key
         where p.task_id = x.task_id and p.step = m.message->>'step'
-          and p.index = case when coalesce(m.message->>'index', '0') ~ '^\d{1,9}$' then coalesce(m.message->>'index', '0')::int end
+          and p.index = case when coalesce(m.message->>'index', '0') ~ '^[0-9]{1,9}$' then coalesce(m.message->>'index', '0')::int end
           and p.attempt::text = m.message->>'attempt' and p.state in ('enqueued', 'in_progress') offset 0) s on true
-      where x.task_id is not null and m.vt <= clock_timestamp() and m.message->>'attempt' ~ '^\d{1,9}$'
-        and coalesce(m.message->>'index', '0') ~ '^\d{1,9}$'
+      where x.task_id is not null and m.vt <= clock_timestamp() and m.message->>'attempt' ~ '^[0-9]{1,9}$'
+        and coalesce(m.message->>'index', '0') ~ '^[0-9]{1,9}$'
         and case when s.task_id is null then m.enqueued_at < clock_timestamp() - $1
-          else m.read_ct >= case when m.headers->>'max_deliveries' ~ '^\d{1,9}$' then (m.headers->>'max_deliveries')::int else 10 end end
+          else m.read_ct >= case when m.headers->>'max_deliveries' ~ '^[0-9]{1,9}$' then (m.headers->>'max_deliveries')::int else 10 end end
         and not exists (select from pawl.entity_claims c where c.task_id = x.task_id and c.step = m.message->>'step')
       order by m.msg_id limit least(1000, 2000 - $2) for update of m skip locked $q$, 'q_' || name) using grace, ended + absorbed
     loop

@@ -10,7 +10,7 @@ begin
   if reply_queue is null then
     return;
   end if;
-  if reply_queue like 'orchestration\_%' or not exists (select from pgmq.meta m where m.queue_name = reply_queue) then
+  if starts_with(reply_queue, 'orchestration_') or not exists (select from pgmq.meta m where m.queue_name = reply_queue) then
     problem := 'reply queue missing';
   else
     begin

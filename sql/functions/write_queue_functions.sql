@@ -19,7 +19,7 @@ declare
   mark text := 'pawl.floor_' || queue;
   ids text := pg_get_serial_sequence('pgmq.q_' || queue, 'msg_id');
   -- Whoever may send may write anything into headers; those of the engine's own queues say nothing about reading.
-  header text := case when queue not like 'orchestration\_%' then $s$case when q.headers->>'%1$s' ~ '^[0-9]{1,9}$'
+  header text := case when not starts_with(queue, 'orchestration_') then $s$case when q.headers->>'%1$s' ~ '^[0-9]{1,9}$'
     then (q.headers->>'%1$s')::bigint else %2$s end$s$ else '%2$s' end;
   size text := 'pg_column_size(q.message) + ' || format(header, 'bytes', '0');
   lease text := format(header, 'lease_ms', 'lease_ms');
