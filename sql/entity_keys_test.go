@@ -63,3 +63,27 @@ func TestAKeyIsReadTheSameInEverySession(t *testing.T) {
 		})
 	}
 }
+
+// The claim that is in the way is found by the key's text: who waited for it in a session that writes bytes otherwise was refused.
+func TestAKeyOfBytesHasOneTextInEverySession(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Exec("create table invoices (number bytea primary key, status text not null, version int not null default 1)")
+	k.Exec("insert into invoices values ('a-1', 'sent')")
+	k.Exec("select pawl.register_entity('invoice', $1, 'ann', 'first use')", entity(nil))
+	k.Exec("select pawl.beat_janitor('billing')")
+	k.Template("billing/pay", object{}, step("pay", object{"claim": object{"default": payClaim(object{"on_busy": "wait"})}}))
+	first := k.pay("a-1", "admin")
+	worker := k.session("bytea_output = 'hex'")
+	d := worker.ClaimOne(queue)
+	worker.commit()
+	second := k.pay("a-1", "admin")
+	worker = k.session("bytea_output = 'escape'")
+	require.Empty(t, worker.Claim(queue))
+	worker.commit()
+	require.Zero(t, get[int](k, "select count(*) from pgmq.q_orchestration_step_results"))
+	k.Finish(queue, d)
+	k.Exec("update invoices set status = 'sent'")
+	k.Expire(queue)
+	k.Finish(queue, k.ClaimOne(queue))
+	require.Equal(t, []string{"complete", "complete"}, []string{k.State(first), k.State(second)})
+}
