@@ -6,18 +6,24 @@
 -- raises: PW030 naming what does not fit.
 create or replace function pawl.check_entity(entity text, settings jsonb) returns pawl.entities language plpgsql as $$
 declare
-  place regclass := coalesce(to_regclass(settings->>'table'),
-    case when strpos(settings->>'table', '.') = 0 then to_regclass('public.' || (settings->>'table')) end);
+  place regclass;
   columns text[] := array[settings->>'key', settings->>'status', settings->>'version'];
   states text[] := array(select jsonb_array_elements_text(
     case jsonb_typeof(settings->'states') when 'array' then settings->'states' else '[]' end));
-  odd text := (select string_agg(k, ', ' order by k) from jsonb_object_keys(settings) k
+  odd text := (select string_agg(k, ', ' order by k) from jsonb_object_keys(
+    case jsonb_typeof(settings) when 'object' then settings else '{}' end) k
     where k not in ('table', 'key', 'status', 'version', 'states', 'module', 'claim_limit'));
   asker text := pawl.asking_role();
   claim_limit interval;
   used text;
   problem text;
 begin
+  begin
+    place := coalesce(to_regclass(settings->>'table'),
+      case when strpos(settings->>'table', '.') = 0 then to_regclass('public.' || (settings->>'table')) end);
+  exception when syntax_error or invalid_name or feature_not_supported then
+    null; -- no name of a table: said below
+  end;
   begin
     claim_limit := coalesce((settings->>'claim_limit')::interval, interval '5 minutes');
   exception when data_exception then
@@ -29,6 +35,7 @@ begin
   where u.state <> all (states);
   problem := case
     when coalesce(entity, '') !~ '^[a-z][a-z0-9_]{0,62}$' then 'its name has up to 63 lower-case letters, digits and underscores'
+    when jsonb_typeof(settings) is distinct from 'object' then 'its settings must be an object'
     when odd is not null then 'unknown setting ' || odd
     when place is null then format('there is no table %s', coalesce(settings->>'table', '(table is missing)'))
     when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = place and (c.relkind not in ('r', 'p')
@@ -44,7 +51,8 @@ begin
     when not exists (select from pg_attribute a where a.attrelid = place and a.attname = settings->>'version'
       and a.atttypid in ('int'::regtype, 'bigint'::regtype) and a.attnotnull)
       then format('column %s of %s must be int or bigint, not null', settings->>'version', place)
-    when cardinality(states) = 0 then 'states must list the states of the status column'
+    when cardinality(states) = 0 or jsonb_path_exists(settings->'states', 'strict $[*] ? (@.type() != "string")')
+      then 'states must list the states of the status column, each a text'
     when pawl.unfit_state(place, settings->>'status', states) is not null
       then format('state %s does not fit column %s of %s', pawl.unfit_state(place, settings->>'status', states), settings->>'status', place)
     when used is not null then format('applied templates use its states %s', used)

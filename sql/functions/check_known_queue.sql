@@ -1,5 +1,5 @@
 -- does: refuses a queue that nothing names, with the nearest names.
--- called by: check_step_queue, pause_queue, resume_queue, grant_queue.
+-- called by: check_step_queue, pause_queue, resume_queue, grant_queue, revoke_queue.
 -- locks: nothing.
 -- raises: PW010.
 create or replace function pawl.check_known_queue(queue text) returns void language plpgsql as $$

@@ -38,7 +38,8 @@ begin
       when not exists (select from pawl.janitors j where j.module = e.module) then format(
         'module %s has no janitor, which %s needs to be released after a crash: start one, or call pawl.beat_janitor', e.module, c.into_state) end;
     if problem is not null then
-      raise exception 'template %/%, step %, claim %: %', new.namespace, new.name, c.step, c.requester, problem using errcode = 'PW032';
+      raise exception 'template %/%, step %, claim %: %', new.namespace, new.name, c.step, c.requester, problem using errcode = 'PW032',
+        hint = 'docs/claims.md has the rules, and what an entity needs.';
     end if;
   end loop;
   return new;

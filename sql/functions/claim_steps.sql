@@ -5,7 +5,7 @@
 --   caller's next look. It stays short: after 20 reads or 500 messages it says that there is more by announcing the queue.
 -- called by: workers, report_and_claim_steps. options: {lease_ms, max_bytes}.
 -- locks: messages and step rows, both skip locked: it never waits.
--- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option and a bad quantity or lease.
+-- raises: PW010 for a queue that nothing names, PW014 without a worker, PW024 for an unknown option and a bad quantity, lease or bound.
 create or replace function pawl.claim_steps(queue text, quantity int, worker text, options jsonb default '{}') returns json
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
@@ -23,10 +23,13 @@ begin
   if quantity is null or quantity < 0 then
     perform pawl.refuse_setting('quantity', 'how many steps to claim at most, from 0');
   elsif options <> '{}' then
-    if options - '{lease_ms,max_bytes}'::text[] <> '{}' then
+    if (case jsonb_typeof(options) when 'object' then options - '{lease_ms,max_bytes}'::text[] <> '{}' else true end) then
       perform pawl.refuse_setting('an option of the claim', 'lease_ms, max_bytes, or nothing');
+    elsif options->>'max_bytes' !~ '^[1-9][0-9]{0,17}$' then
+      perform pawl.refuse_setting('max_bytes', 'a number of bytes, from 1');
     end if;
-    perform pawl.check_lease((options->>'lease_ms')::bigint);
+    perform pawl.check_lease(case when options->>'lease_ms' ~ '^[0-9]{1,9}$' then (options->>'lease_ms')::bigint
+      when options->>'lease_ms' is not null then 0 end);
   end if;
   if not pawl.open_for_claims(queue) then
     return '[]';

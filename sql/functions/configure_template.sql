@@ -11,6 +11,9 @@ declare
   kept pawl.template_settings;
 begin
   perform pawl.begin_operation(actor, reason);
+  if jsonb_typeof(settings) is distinct from 'object' then
+    perform pawl.refuse_setting('the settings of a template', 'an object such as {"retention": "7d"}');
+  end if;
   if not exists (select from pawl.templates t where t.namespace = namespace and t.name = name) then
     raise exception 'there is no template %/%', left(namespace, 80), left(name, 80) using errcode = 'PW020',
       hint = 'Apply it first; pawl template list shows those that are known.';

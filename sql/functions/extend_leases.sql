@@ -2,13 +2,14 @@
 --   status: extended|cancelled|lost}]: cancelled when the task or step was ended meanwhile, lost when the fence broke.
 -- called by: workers, at a third of the lease.
 -- locks: its messages by id, then claims, skip locked: a report takes them in this order.
--- raises: PW010 for an unknown queue, PW024 for a bad lease.
+-- raises: PW010 for an unknown queue, PW024 for bad leases or a bad span of time.
 create or replace function pawl.extend_leases(queue text, leases jsonb, lease_ms bigint default 30000, worker text default null)
 returns json language plpgsql set jit = off as $$
 declare
   answer json;
 begin
   perform pawl.check_step_queue(queue);
+  perform pawl.check_leases(leases);
   perform pawl.check_lease(coalesce(lease_ms, 0));
   execute format($q$
     with asked as (select (l->>'msg_id')::bigint as msg_id, (l->>'read_ct')::int as read_ct from jsonb_array_elements($1) l),

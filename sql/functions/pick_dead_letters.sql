@@ -39,6 +39,6 @@ begin
       and (after_at is null or d.dead_at >= after_at)
     order by d.dead_letter_id limit quantity for update skip locked);
 exception
-  when invalid_text_representation or invalid_datetime_format or datetime_field_overflow or numeric_value_out_of_range then
-    perform pawl.refuse_setting('the filter', 'ids as numbers, task_id as a UUID, before and after as timestamps');
+  when data_exception then
+    perform pawl.refuse_setting('the filter', 'ids as numbers, reason as a LIKE pattern, task_id as a UUID, before and after as timestamps');
 end $$;

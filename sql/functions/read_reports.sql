@@ -7,10 +7,14 @@ language plpgsql as $$
 declare
   bad jsonb;
 begin
+  if jsonb_typeof(reports) <> 'array' then
+    raise exception 'the reports are no array' using errcode = 'PW016', hint = 'Give [{msg_id, read_ct, status, ...}]; [] for none.';
+  end if;
   with judged as materialized (
     select r, case when jsonb_typeof(r) <> 'object' then false
       when case when pg_column_size(r) < 512 then octet_length(r::text) >= 1000 end is not false and pawl.has_vast_number(r) then false
-      else jsonb_typeof(r->'msg_id') is not distinct from 'number' and jsonb_typeof(r->'read_ct') is not distinct from 'number'
+      else jsonb_typeof(r->'msg_id') is not distinct from 'number' and r->>'msg_id' ~ '^[0-9]{1,18}$'
+        and jsonb_typeof(r->'read_ct') is not distinct from 'number' and r->>'read_ct' ~ '^[0-9]{1,9}$'
         and coalesce(r->>'status', '') in ('complete', 'failed', 'rejected')
         and (r->>'status' = 'complete' or jsonb_typeof(r->'error') is not distinct from 'object')
         and (pg_column_size(r) < 512 or octet_length(r::text) <= 1048576)

@@ -27,7 +27,7 @@ begin
     raise exception 'template %/%@% is already applied with other content', d->>'namespace', d->>'name', d->>'version'
       using errcode = 'PW011', hint = 'A version never changes once applied; give the new content a new version.';
   end if;
-  problems := case when jsonb_typeof(d) <> 'object' then '{a definition is an object}' when not adhoc then pawl.template_problems(d) end;
+  problems := case when jsonb_typeof(d) is distinct from 'object' then '{a definition is an object}' when adhoc is not true then pawl.template_problems(d) end;
   if problems is not null then
     raise exception 'template %: %', coalesce(left((d->>'namespace') || '/' || (d->>'name'), 127), 'without a name'),
       array_to_string(problems[:5], '; ') || case when problems[6] is not null then format('; and %s more', cardinality(problems) - 5) else '' end
@@ -37,7 +37,7 @@ begin
 
   insert into pawl.templates (namespace, name, version, definition, digest, adhoc, retention, dedup_window,
     identity_strategy, identity_scope, on_failure, timeout, result_step, step_count, has_special_steps, stuck_after)
-  select d->>'namespace', d->>'name', d->>'version', d, content, register_template.adhoc,
+  select d->>'namespace', d->>'name', d->>'version', d, content, register_template.adhoc is true,
     (d->>'retention_ms')::bigint * interval '1 ms', (d#>>'{identity,dedup_window_ms}')::bigint * interval '1 ms',
     coalesce(d#>>'{identity,strategy}', 'default'), coalesce(d#>>'{identity,scope}', 'template'),
     coalesce(d->>'on_failure', 'finish'), (d->>'timeout_ms')::bigint * interval '1 ms', d->>'result',
@@ -64,7 +64,8 @@ begin
   where n.no between 0 and (c->>'no')::int - 1;
   get diagnostics edges = row_count;
   if edges <> (select sum(s.needs_count) from pawl.template_steps s where s.template_id = id) then
-    raise exception 'template %/%: steps are not in topological order', d->>'namespace', d->>'name' using errcode = 'PW012';
+    raise exception 'template %/%: steps are not in topological order', d->>'namespace', d->>'name' using errcode = 'PW012',
+      hint = 'A step comes after all steps that it needs.';
   end if;
   update pawl.template_steps s set has_dependents = true
   where s.template_id = id and exists (select from pawl.template_edges e where e.template_id = id and e.parent = s.step);

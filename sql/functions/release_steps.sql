@@ -2,13 +2,14 @@
 --   entity claims are moved back, since nobody acts any more. leases: [{msg_id, read_ct}]. Returns [{msg_id, released}].
 -- called by: workers on SIGTERM.
 -- locks: its messages by id, then what release_claims locks: a report takes them in this order.
--- raises: PW010 for an unknown queue.
+-- raises: PW010 for an unknown queue, PW024 for bad leases.
 create or replace function pawl.release_steps(queue text, leases jsonb, worker text default null) returns json
 language plpgsql set jit = off as $$
 declare
   answer json;
 begin
   perform pawl.check_step_queue(queue);
+  perform pawl.check_leases(leases);
   execute format($q$
     with asked as (select (l->>'msg_id')::bigint as msg_id, (l->>'read_ct')::int as read_ct from jsonb_array_elements($1) l),
     freed as (select f.msg_id from pawl_queues.%I(array(select msg_id from asked order by msg_id),

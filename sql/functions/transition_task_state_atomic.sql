@@ -12,8 +12,9 @@ begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
   select * into task from pawl.tasks t where t.task_id = transition_task_state_atomic.task_id for no key update;
   if not found then
-    raise exception 'there is no task %', coalesce(task_id::text, 'null') using errcode = 'PW020';
-  elsif task.state <> from_state or task.state = to_state then
+    raise exception 'there is no task %', coalesce(task_id::text, 'null') using errcode = 'PW020',
+      hint = 'pawl task list shows the tasks that are kept.';
+  elsif task.state is distinct from from_state or task.state = to_state then
     return jsonb_build_object('task_id', task_id, 'moved', false, 'state', task.state);
   elsif from_state = 'pending' then
     perform pawl.refuse_command(format('task %s has not begun', task_id), 'Its start time begins it, and its deadline with it.');
@@ -21,9 +22,11 @@ begin
     perform pawl.refuse_command(format('the steps of task %s are being built', task_id), 'It begins when all are there.');
   elsif pawl.is_final(to_state) then
     perform pawl.refuse_command(format('a task does not become %s by itself', to_state), 'Use cancel_task or resolve_task; the engine finalizes.');
-  elsif to_state not in ('initializing', 'blocked_by_failures') and to_state <> pawl.open_state(task.open_count, task.active_count,
-    task.held_count, task.retrying_count, task.waiting_count, task.failed_count) and not pawl.is_final(task.state) then
-    perform pawl.refuse_command(format('%s does not follow from the steps of task %s', to_state, task_id), 'The state is a function of the counters.');
+  elsif to_state is distinct from 'initializing' and not pawl.is_final(task.state) and to_state is distinct from (case
+    when task.failed_count > 0 and task.active_count + task.held_count + task.retrying_count + task.waiting_count = 0
+      and (select p.on_failure = 'hold' from pawl.templates p where p.template_id = task.template_id) then 'blocked_by_failures'
+    else pawl.open_state(task.open_count, task.active_count, task.held_count, task.retrying_count, task.waiting_count, task.failed_count) end) then
+    perform pawl.refuse_command(format('%s does not follow from the steps of task %s', coalesce(to_state::text, 'null'), task_id), 'The state is a function of the counters.');
   end if;
   update pawl.tasks t set state = to_state, revision = t.revision + 1, state_since = pawl.now() where t.task_id = task.task_id;
   return jsonb_build_object('task_id', task_id, 'moved', true, 'state', to_state);
