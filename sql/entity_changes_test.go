@@ -3,6 +3,7 @@ package sql_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 )
 
@@ -57,4 +58,32 @@ func TestAClaimDoesNotBeginWhileItsEntityChanges(t *testing.T) {
 	require.Equal(t, task, d.Task)
 	k.Finish("work_queue", d)
 	require.Equal(t, []string{"sent 1", "paid 4"}, []string{k.invoice("A-1"), get[string](k, "select status || ' ' || version from other_invoices")})
+}
+
+// Neither sees what the other has not committed: the later of the two waits, and is refused.
+func TestATemplateAndAChangeOfItsEntityDoNotPassEachOther(t *testing.T) {
+	const change, template = "select pawl.register_entity('invoice', $1, 'ann', 'no overdue')", "select pawl.register_template($1)"
+	fewer := entity(object{"states": []string{"sent", "paying", "paid"}})
+	chases := definitionWith("chase", payClaim(object{"from": "overdue"}))
+	for name, order := range map[string]struct {
+		first, second, code string
+		given, then         object
+	}{
+		"the change first":   {change, template, "PW032", fewer, chases},
+		"the template first": {template, change, "PW030", chases, fewer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newCommittingKit(t)
+			invoices(k, nil)
+			first, second := k.begin(), k.begin()
+			first.Exec(order.first, order.given)
+			pid := second.pid()
+			done := second.start(order.second, order.then)
+			k.untilWaitingOr(done, pid)
+			first.commit()
+			var refused *pgconn.PgError
+			require.ErrorAs(t, <-done, &refused)
+			require.Equal(t, order.code, refused.Code, "%v", refused)
+		})
+	}
 }

@@ -1,7 +1,7 @@
 -- does: holds a new template's entity claims against the six rules, and refuses a claim state that no janitor answers for.
 --   What is claimed must be released by somebody even after a crash.
 -- called by: trigger on pawl.templates (sql/triggers/templates.sql), for templates with a claim.
--- locks: an advisory lock: rule 6 looks at all templates.
+-- locks: an advisory lock: rule 6 looks at all templates, and no entity changes meanwhile.
 -- raises: PW032 naming the rule, the step and the requester.
 create or replace function pawl.check_template_claims() returns trigger language plpgsql as $$
 declare

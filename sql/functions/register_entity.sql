@@ -2,7 +2,7 @@
 --   claim_limit?}: the columns that hold key, status and version (a whole number), the states there are, the module whose
 --   janitor answers for it, and how old a claim may get (5 minutes). Returns {entity, outcome: registered|changed|unchanged}.
 -- called by: operators.
--- locks: the entity's row, when it changes. Claims that begin hold it until their commit: what is decided is read after them.
+-- locks: the advisory lock of check_template_claims; the entity's row, when it changes. Claims that begin hold it until their commit: what is decided is read after them.
 -- raises: PW023, PW030 for settings that do not fit the table, PW031 for a change while claims are open.
 create or replace function pawl.register_entity(entity text, settings jsonb, actor text, reason text) returns jsonb
 language plpgsql set jit = off as $$
@@ -11,6 +11,7 @@ declare
   known pawl.entities;
 begin
   perform pawl.begin_operation(actor, reason);
+  perform pg_advisory_xact_lock(hashtext('pawl.check_template_claims')); -- a template that is being registered may use its states
   fresh := pawl.check_entity(entity, settings);
   select * into known from pawl.entities e where e.entity = register_entity.entity;
   if to_jsonb(known) - 'registered_at' <> to_jsonb(fresh) - 'registered_at' then
