@@ -2,7 +2,8 @@
 --   caller's transaction sees gates and keys as they were at its begin. Whatever raises while
 --   applying sends all of them to the queue, where the result-processor tries them one by one. Returns the messages whose
 --   results end their attempts, those that the queue brings later among them: their attempts have no timeout any more. One that
---   somebody is ending just now is not among them; its result goes to the queue all the same, for that may be undone.
+--   somebody is ending just now is not among them; its result goes to the queue all the same, for that may be undone. What a
+--   sweep has deleted meanwhile takes no result: it is absorbed.
 -- called by: report_steps.
 -- locks: task rows, skip locked, then their steps; of the other tasks the steps with a timeout. It waits for no task, and for a step a
 --   tenth of a second: the clock may be ending it, and what fails fast may cancel one whose report is not committed yet.
@@ -14,6 +15,7 @@ declare
   free uuid[];
   timely bigint[];
   later pawl.step_result[];
+  gone uuid[];
 begin
   begin
     -- Locked inside: a row locked outside a sub-transaction and updated inside it gets a multixact.
@@ -31,6 +33,13 @@ begin
     timely := null;
   end;
   later := array(select r from unnest(results) r where free is null or not r.task_id = any (free));
+  gone := array(select r.task_id from unnest(later) r where not exists (select from pawl.tasks t where t.task_id = r.task_id offset 0));
+  if cardinality(gone) > 0 then
+    insert into pawl.absorbed (queue, msg_id, task_id, step, index, attempt, reason)
+    select 'orchestration_step_results', r.msg_id, r.task_id, r.step, r.index, r.attempt, 'task is gone'
+    from unnest(later) r where r.task_id = any (gone);
+    later := array(select r from unnest(later) r where not r.task_id = any (gone));
+  end if;
   insert into pgmq.q_orchestration_step_results (vt, message, headers)
   select clock_timestamp(), jsonb_strip_nulls(jsonb_build_object('v', 1, 'task_id', r.task_id, 'step', r.step, 'index', r.index,
     'attempt', r.attempt, 'status', r.status, 'worker', r.worker))
