@@ -58,3 +58,49 @@ func TestWhoWaitsForTheKeyOfACancelledClaimIsWoken(t *testing.T) {
 	k.Rest()
 	require.Equal(t, second, k.ClaimOne("pay_queue").Task)
 }
+
+// Who asks later finds the work done, whoever did it: it is not done twice.
+func TestAStepThatAPersonEndsHoldsItsKey(t *testing.T) {
+	for _, end := range []string{"select pawl.complete_step($1, 'fetch', 0, '\"hand\"', 'ann', 'r')", "select pawl.resolve_step($1, 'fetch', 0, 'ann', 'r')"} {
+		for name, before := range map[string]func(k *kit){
+			"failed":           func(k *kit) { k.fail(queue, k.ClaimOne(queue)) },
+			"failed and swept": func(k *kit) { k.fail(queue, k.ClaimOne(queue)); k.object("select pawl.sweep()") },
+			"not begun":        func(*kit) {},
+		} {
+			t.Run(end+name, func(t *testing.T) {
+				k := newKit(t)
+				k.Template("shop/two", nil, step("check", object{"queue": "check_queue"}), step("fetch: check", object{"key": "${input.url}", "handler": "do.fetch"}))
+				input := object{"input": object{"url": "u"}}
+				first := k.Submit("shop/two", input)
+				if name != "not begun" {
+					k.work("check_queue")
+				}
+				before(k)
+				k.Exec(end, first)
+				k.Rest()
+				second := k.Submit("shop/two", input)
+				k.work("check_queue")
+				require.Empty(t, k.work(queue))
+				require.Equal(t, "complete", k.State(second))
+				require.Equal(t, k.result(first, "fetch"), k.result(second, "fetch"))
+				k.sound()
+			})
+		}
+	}
+}
+
+// While another one runs under the key, that one holds it.
+func TestAStepThatAPersonEndsTakesNoKeyAway(t *testing.T) {
+	k := newKit(t)
+	keyed(k)
+	input := object{"input": object{"url": "u"}}
+	k.Submit("shop/render", input)
+	second, third := k.Submit("shop/render", input), k.Submit("shop/render", input)
+	k.Exec("select pawl.complete_step($1, 'fetch', 0, '\"hand\"', 'ann', 'r')", second)
+	k.Rest()
+	require.Equal(t, "waiting", k.steps(third)["fetch"])
+	k.work(queue)
+	require.Equal(t, `{"by": "fetch"}`, k.result(third, "fetch"))
+	require.Equal(t, `"hand"`, k.result(second, "fetch"))
+	k.sound()
+}

@@ -1,5 +1,6 @@
 -- does: what resolve_step and complete_step share: ends one step by an operator's word and lets the task go on. A task
---   that ended because of the step (error) is opened again; what the step's failure had cancelled runs after all.
+--   that ended because of the step (error) is opened again; what the step's failure had cancelled runs after all. The step
+--   has its key, unless another one holds it: what a person calls done is not done again.
 -- called by: resolve_step, complete_step, within their operation.
 -- locks: the task, then its steps, then its key's identity row.
 -- raises: PW020, PW021, PW022.
@@ -20,6 +21,7 @@ begin
   perform pawl.reopen_task(task);
   perform pawl.revive_steps(ref.task_id, ref.step);
   delete from pawl.held_steps h where h.task_id = ref.task_id and h.step = ref.step and h.index = ref.index;
+  perform pawl.take_step_key(ref, k.scope, k.key) from pawl.step_keys(array[ref]) k where k.key is not null;
   update pawl.steps s set state = next, worker = null, due_at = null, state_since = pawl.now(), result = value, error = null,
     revision = s.revision + case when s.state = 'enqueued' and next = 'complete' then 2 else 1 end
   where s.task_id = ref.task_id and s.step = ref.step and s.index = ref.index;

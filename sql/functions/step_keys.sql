@@ -1,6 +1,6 @@
 -- does: the keys of steps whose template gives them one, with the steps' states; null for a key that cannot be made: a
 --   value is missing, or the text is empty or longer than 255 bytes. A key's scope is the step's handler.
--- called by: attach_ready_steps, free_step_keys.
+-- called by: attach_ready_steps, free_step_keys, end_step_by_hand.
 -- locks: nothing.
 -- raises: nothing.
 create or replace function pawl.step_keys(refs pawl.step_ref[])

@@ -1,7 +1,7 @@
 -- does: gives a key to a step unless a living step holds it: a holder that failed, was cancelled, expired or is gone holds
 --   nothing; but who has waited for one takes its result, however short the window. Returns the holder as it is then, null
 --   when another transaction works with the key at this moment.
--- called by: attach_ready_steps.
+-- called by: attach_ready_steps, end_step_by_hand.
 -- locks: the identity row, skip locked; for a new key an advisory lock that every inserter tries first, so that no insert
 --   waits for another: a transaction may come here several times, with keys in any order.
 -- raises: nothing.
