@@ -23,7 +23,7 @@ begin
           and h.released_at is null))))) k
     where k.state = 'pending' or exists (select from pawl.step_key_waiters w where w.scope = k.scope and w.key = k.key
       and w.task_id = k.task_id and w.step = k.step and w.index = k.index)
-    order by k.scope, k.key collate "C", k.task_id, k.step, k.index
+    order by k.state = 'pending', k.scope, k.key collate "C", k.task_id, k.step, k.index -- who waited is first
   loop
     if c.key is null then
       update pawl.steps s set state = 'error', revision = s.revision + 1, state_since = at, error =

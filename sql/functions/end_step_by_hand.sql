@@ -2,7 +2,7 @@
 --   that ended because of the step (error) is opened again; what the step's failure had cancelled runs after all. The step
 --   has its key, unless another one holds it: what a person calls done is not done again.
 -- called by: resolve_step, complete_step, within their operation.
--- locks: the task, then its steps, then its key's identity row.
+-- locks: the task, then its steps, then its key's identity row; those of step keys and the tasks that wait for one, skip locked.
 -- raises: PW020, PW021, PW022.
 create or replace function pawl.end_step_by_hand(ref pawl.step_ref, next pawl.step_state, value jsonb) returns jsonb
 language plpgsql as $$
@@ -25,9 +25,7 @@ begin
   update pawl.steps s set state = next, worker = null, due_at = null, state_since = pawl.now(), result = value, error = null,
     revision = s.revision + case when s.state = 'enqueued' and next = 'complete' then 2 else 1 end
   where s.task_id = ref.task_id and s.step = ref.step and s.index = ref.index;
-  if exists (select from pawl.step_identities) then
-    perform pawl.send_step_enqueue(pawl.free_step_keys(array[ref]), 'key');
-  end if;
-  perform pawl.settle_tasks(array[ref.task_id]);
+  perform pawl.settle_tasks(ref.task_id || case when exists (select from pawl.step_identities)
+    then pawl.free_step_keys(array[ref]) else '{}' end);
   return pawl.outcome_of_task(ref.task_id, case next when 'complete' then 'completed' else 'resolved' end);
 end $$;

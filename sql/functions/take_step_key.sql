@@ -1,5 +1,5 @@
 -- does: gives a key to a step unless a living step holds it: a holder that failed, was cancelled, expired or is gone holds
---   nothing; but who has waited for one takes its result, however short the window. Returns the holder as it is then, null
+--   nothing; but while some still wait for its result it has the key, however short the window. Returns the holder as it is then, null
 --   when another transaction works with the key at this moment.
 -- called by: attach_ready_steps, end_step_by_hand.
 -- locks: the identity row, skip locked; for a new key an advisory lock that every inserter tries first, so that no insert
@@ -18,8 +18,7 @@ begin
       exit when (held.task_id, held.step, held.index) = (ref.task_id, ref.step, ref.index) and held.expires_at is null;
       living := exists (select from pawl.steps s where s.task_id = held.task_id and s.step = held.step and s.index = held.index
         and s.state not in ('error', 'cancelled', 'skipped')) and (held.expires_at <= pawl.now()) is not true;
-      exit when living or (exists (select from pawl.step_key_waiters w where w.scope = held.scope and w.key = held.key
-          and w.task_id = ref.task_id and w.step = ref.step and w.index = ref.index)
+      exit when living or (exists (select from pawl.step_key_waiters w where w.scope = held.scope and w.key = held.key)
         and exists (select from pawl.steps s where s.task_id = held.task_id and s.step = held.step and s.index = held.index
           and s.state in ('complete', 'resolved_manually')));
       update pawl.step_identities i set task_id = ref.task_id, step = ref.step, index = ref.index, status = 'running',
