@@ -75,3 +75,25 @@ func TestAStepThatEndsWaitsForNoKey(t *testing.T) {
 		require.Zero(t, get[int](k, "select count(*)::int from pawl.step_key_waiters"))
 	})
 }
+
+// A step that has no value for its key may end its siblings, in the pass that looks at keys.
+func TestASiblingOfAStepWithoutAKeyGivesItsOwnUp(t *testing.T) {
+	k := newKit(t)
+	keyed(k)
+	k.Template("shop/fast", object{"on_failure": "fail_fast"}, step("go", object{"queue": "fast_queue"}),
+		step("fetch", object{"key": "${input.url}", "handler": "do.fetch"}), step("bare: go", object{"key": "${input.none}"}))
+	input := object{"input": object{"url": "u"}}
+	fast := k.Submit("shop/fast", input)
+	waiter := k.Submit("shop/render", input)
+	k.Finish("fast_queue", k.ClaimOne("fast_queue"))
+	k.Rest()
+	require.Equal(t, map[string]string{"go": "complete", "fetch": "cancelled", "bare": "error"}, k.steps(fast))
+	require.Equal(t, "enqueued", k.steps(waiter)["fetch"])
+	second := k.Submit("shop/fast", input)
+	require.Equal(t, "waiting", k.steps(second)["fetch"])
+	k.Finish("fast_queue", k.ClaimOne("fast_queue"))
+	k.Rest()
+	require.Equal(t, "error", k.State(second))
+	require.Zero(t, get[int](k, "select count(*)::int from pawl.step_key_waiters"))
+	k.sound()
+}
