@@ -43,7 +43,7 @@ func (b *both) happen(o operation) {
 		}
 	}()
 	o.do(b)
-	b.Rest()
+	b.rest()
 	b.compare()
 	b.done[o.name]++
 }
@@ -60,7 +60,10 @@ func (b *both) submit() {
 		panic(impossibleNow{})
 	}
 	template := rapid.IntRange(0, len(b.model.Templates)-1).Draw(b.rt, "template")
-	key := rapid.SampledFrom([]string{"", "", "one", "two"}).Draw(b.rt, "key")
+	key := ""
+	if !b.keyed {
+		key = rapid.SampledFrom([]string{"", "", "one", "two"}).Draw(b.rt, "key")
+	}
 	startAt := b.model.Now + time.Duration(rapid.SampledFrom([]int{0, 0, 0, 7}).Draw(b.rt, "start in"))*time.Second
 	reject := rapid.Bool().Draw(b.rt, "reject")
 	fields := kit.Object{"tags": []int{len(b.tasks)}}
@@ -73,8 +76,13 @@ func (b *both) submit() {
 	if reject {
 		fields["on_duplicate"] = "reject"
 	}
+	r := Request{Template: template, Key: key, StartAt: startAt, Reject: reject}
+	if b.keyed {
+		r.Input = rapid.SampledFrom([]string{"one", "one", "two", ""}).Draw(b.rt, "input")
+		fields["input"] = kit.Object{"k": r.Input}
+	}
 	outcome := b.Request("m/"+b.model.Templates[template].Name, fields)
-	want := b.model.Submit(template, key, startAt, reject)
+	want := b.model.Submit(r)
 	require.Equal(b, want, outcome["outcome"], "%v", outcome)
 	if want == "created" {
 		b.tasks = append(b.tasks, outcome["task_id"].(string))
@@ -168,6 +176,7 @@ func (b *both) foreign() {
 		b.Exec("select pgmq.send('orchestration_step_results', $1::jsonb)", end)
 		b.Rest()
 		b.model.Apply(r)
+		b.rest()
 	}
 }
 
@@ -182,7 +191,11 @@ func (b *both) task() int {
 	if len(b.tasks) == 0 {
 		panic(impossibleNow{})
 	}
-	return rapid.IntRange(0, len(b.tasks)-1).Draw(b.rt, "task")
+	task := rapid.IntRange(0, len(b.tasks)-1).Draw(b.rt, "task")
+	if b.model.Tasks[task].Gone {
+		panic(impossibleNow{})
+	}
+	return task
 }
 
 func (b *both) step(task int) int {

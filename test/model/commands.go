@@ -60,7 +60,7 @@ func (w *World) reopen(id int) string {
 func (t *Task) reset(steps []int) {
 	for _, i := range steps {
 		s := &t.Steps[i]
-		s.State, s.Due, s.Result, s.Cause, s.Failures = "pending", none, "", "", 0
+		s.State, s.Due, s.Result, s.Cause, s.Failures, s.Held = "pending", none, "", "", 0, false
 	}
 }
 
@@ -158,7 +158,8 @@ func (w *World) EndStep(id, step int, state, value string) string {
 		return refusal
 	}
 	t.revive(step)
-	s.State, s.Due, s.Result, s.Cause = state, none, value, ""
+	w.holdByHand(id, step)
+	s.State, s.Due, s.Result, s.Cause, s.Held = state, none, value, "", false
 	w.settle(id)
 	return ""
 }

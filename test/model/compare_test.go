@@ -31,6 +31,9 @@ func at(due time.Duration) string {
 func (b *both) describe() string {
 	var lines []string
 	for id, t := range b.model.Tasks {
+		if t.Gone {
+			continue
+		}
 		counts := "-"
 		if !final(t.State) && t.State != "pending" {
 			counts = fmt.Sprint(t.Counters())
@@ -56,6 +59,7 @@ func (b *both) describe() string {
 	for key, i := range b.model.Identities {
 		lines = append(lines, fmt.Sprintf("key %s of %02d %s epoch %d", key, i.Task, i.Status, i.Epoch))
 	}
+	lines = append(append(lines, b.model.describeKeys()...), b.model.describeGate()...)
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }
@@ -65,7 +69,7 @@ func (b *both) look() string {
 	lines := kit.List[string](b.Kit, `
 		with numbered as (select t.*, lpad((array_position($1::text[], t.task_id::text) - 1)::text, 2, '0') as no from pawl.tasks t)
 		select format('task %s %s %s due %s', n.no, n.state, case when n.finalized_at is null and n.state <> 'pending'
-			then format('[%s %s %s %s %s]', n.open_count, n.active_count, n.held_count, n.retrying_count, n.failed_count) else '-' end,
+			then format('[%s %s %s %s %s %s]', n.open_count, n.active_count, n.held_count, n.retrying_count, n.waiting_count, n.failed_count) else '-' end,
 			coalesce((extract(epoch from n.due_at - $2::timestamptz) * 1000)::bigint::text, '-')) from numbered n
 		union all
 		select format('task %s %s %s attempt %s failures %s needs %s due %s %s %s', n.no, s.step, s.state, s.attempt, s.failures,
@@ -75,7 +79,19 @@ func (b *both) look() string {
 		from numbered n join pawl.steps s on s.task_id = n.task_id
 		union all
 		select format('key %s/%s of %s %s epoch %s', split_part(i.scope, '/', 2), i.key, (select n.no from numbered n where n.task_id = i.task_id),
-			i.status, i.epoch) from pawl.task_identities i`, b.tasks, epoch)
+			i.status, i.epoch) from pawl.task_identities i
+		union all
+		select format('step key %s of %s %s until %s', i.key, n.no, i.step,
+			coalesce((extract(epoch from i.expires_at - $2::timestamptz) * 1000)::bigint::text, '-'))
+		from pawl.step_identities i join numbered n on n.task_id = i.task_id
+		join pawl.steps s on s.task_id = i.task_id and s.step = i.step and s.state not in ('error', 'cancelled')
+		where i.expires_at > pawl.now() or i.expires_at is null
+		union all
+		select format('%s %s waits for %s', n.no, w.step, w.key) from pawl.step_key_waiters w left join numbered n on n.task_id = w.task_id
+		union all
+		select format('%s %s held since %s', n.no, h.step, (extract(epoch from h.held_at - $2::timestamptz) * 1000)::bigint)
+		from pawl.held_steps h left join numbered n on n.task_id = h.task_id where h.released_at is null`,
+		b.tasks, epoch)
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
 }

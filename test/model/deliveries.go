@@ -6,12 +6,21 @@ import (
 	"time"
 )
 
+// Request for a task.
+type Request struct {
+	Template int
+	Key      string
+	Input    string
+	StartAt  time.Duration
+	Reject   bool
+}
+
 // Submit creates a task, or meets the holder of its key. Returns created, attached or rejected.
-func (w *World) Submit(template int, key string, startAt time.Duration, reject bool) string {
-	t := &Task{Template: w.Templates[template], State: "enqueuing_steps", Due: none, Epoch: 1}
+func (w *World) Submit(r Request) string {
+	t := &Task{Template: w.Templates[r.Template], Input: r.Input, State: "enqueuing_steps", Due: none, Epoch: 1}
 	id := len(w.Tasks)
-	if key != "" {
-		t.Key = t.Template.Name + "/" + key
+	if r.Key != "" {
+		t.Key = t.Template.Name + "/" + r.Key
 		holder := w.Identities[t.Key]
 		switch {
 		case holder == nil:
@@ -19,7 +28,7 @@ func (w *World) Submit(template int, key string, startAt time.Duration, reject b
 			t.Epoch = holder.Epoch + 1
 		default:
 			w.Absorbed++
-			if reject {
+			if r.Reject {
 				return "rejected"
 			}
 			return "attached"
@@ -30,8 +39,8 @@ func (w *World) Submit(template int, key string, startAt time.Duration, reject b
 		t.Steps = append(t.Steps, Step{State: "pending", NeedsOpen: len(s.Needs), Due: none})
 	}
 	w.Tasks = append(w.Tasks, t)
-	if startAt > w.Now {
-		t.State, t.Due = "pending", startAt
+	if r.StartAt > w.Now {
+		t.State, t.Due = "pending", r.StartAt
 		return "created"
 	}
 	if t.Template.Timeout > 0 {
@@ -47,6 +56,9 @@ func (w *World) Claim(quantity int) []*Message {
 	slices.SortFunc(w.Messages, func(a, b *Message) int { return int(a.ID - b.ID) })
 	var begun, ended []*Message
 	read := quantity
+	if w.Paused {
+		return nil
+	}
 	for round := 0; round < 20 && len(begun) == 0 && read == quantity; round++ {
 		read = 0
 		for _, m := range slices.Clone(w.Messages) {
@@ -59,7 +71,7 @@ func (w *World) Claim(quantity int) []*Message {
 			t := w.Tasks[m.Task]
 			s, limits := &t.Steps[m.Step], t.Template.Steps[m.Step]
 			switch {
-			case s.Attempt != m.Attempt || !active(s.State):
+			case t.Gone || s.Attempt != m.Attempt || !active(s.State):
 				w.remove(m)
 				w.Absorbed++
 			case m.Read > limits.MaxDeliveries:
@@ -108,16 +120,22 @@ type Result struct {
 
 // Report hands in a result under its fence; tells whether it was accepted: a late one is absorbed.
 func (w *World) Report(id int64, read int, r Result) bool {
+	counted, accepted := w.handIn(id, read, r)
+	w.Apply(counted...)
+	return accepted
+}
+
+// handIn takes the message that a fence names; gives the result to apply, and whether it is accepted.
+func (w *World) handIn(id int64, read int, r Result) (counted []Result, accepted bool) {
 	m := w.Held(id, read)
 	if m == nil {
-		return false
+		return nil, false
 	}
 	w.remove(m)
 	r.Task, r.Step, r.Attempt = m.Task, m.Step, m.Attempt
-	s := w.Tasks[m.Task].Steps[m.Step]
-	timely := s.Attempt == m.Attempt && active(s.State)
-	w.Apply(r)
-	return timely
+	t := w.Tasks[m.Task]
+	s := t.Steps[m.Step]
+	return []Result{r}, !t.Gone && s.Attempt == m.Attempt && active(s.State)
 }
 
 // Extend tells what a heartbeat hears.
@@ -134,12 +152,18 @@ func (w *World) Extend(id int64, read int) string {
 }
 
 // Apply lets results meet their steps, and then the tasks follow: of results that arrive together each counts, though one of
-// them may end its task.
+// them may end its task. What follows a completed step begins before that, unless each hop has its queue.
 func (w *World) Apply(results ...Result) {
 	met := map[int]bool{}
 	for _, r := range results {
 		if w.meet(r) {
 			met[r.Task] = true
+		}
+	}
+	for _, r := range results {
+		if met[r.Task] && r.Status == "complete" && !w.Staged {
+			w.Tasks[r.Task].countNeeds()
+			w.startReady(r.Task, r.Step)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(met)) {
@@ -152,7 +176,7 @@ func (w *World) meet(r Result) bool {
 	t := w.Tasks[r.Task]
 	s, limits := &t.Steps[r.Step], t.Template.Steps[r.Step]
 	switch {
-	case r.Attempt > s.Attempt:
+	case t.Gone || r.Attempt > s.Attempt:
 		w.Dead++
 		return false
 	case r.Attempt < s.Attempt || !active(s.State):

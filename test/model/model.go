@@ -10,6 +10,8 @@ type Template struct {
 	Name      string
 	OnFailure string
 	Timeout   time.Duration // 0: none
+	Window    time.Duration // how long a key outlives its step's completion
+	Retention time.Duration // how long a task outlives its end
 	Steps     []StepTemplate
 }
 
@@ -22,6 +24,7 @@ type StepTemplate struct {
 	Base          time.Duration
 	MaxDeliveries int
 	Timeout       time.Duration
+	Key           string // "": none; %s stands for the task's input
 }
 
 // Step of a task.
@@ -33,15 +36,21 @@ type Step struct {
 	Due       time.Duration // of the virtual clock; -1: none
 	Result    string
 	Cause     string // type of its error
+	Waits     *Hold  // of a waiting step: for whose result
+	Held      bool   // by the gate
+	HeldAt    time.Duration
 }
 
 // Task is one run.
 type Task struct {
 	Template *Template
 	Key      string
+	Input    string
 	Epoch    int
 	State    string
 	Due      time.Duration
+	Ended    time.Duration
+	Gone     bool // swept
 	Steps    []Step
 }
 
@@ -63,10 +72,14 @@ type Identity struct {
 // World is everything.
 type World struct {
 	Now        time.Duration
+	Staged     bool // each hop has its queue
+	Limit      int  // of attempts under way; 0: none
+	Paused     bool // nothing is released or claimed
 	Templates  []*Template
 	Tasks      []*Task
 	Messages   []*Message
 	Identities map[string]*Identity
+	Keys       map[string]*Hold // of steps
 	Absorbed   int
 	Dead       int
 }
@@ -75,7 +88,7 @@ const none = time.Duration(-1)
 
 // New makes an empty world.
 func New(templates ...*Template) *World {
-	return &World{Templates: templates, Identities: map[string]*Identity{}}
+	return &World{Templates: templates, Identities: map[string]*Identity{}, Keys: map[string]*Hold{}}
 }
 
 func final(state string) bool {
@@ -83,7 +96,7 @@ func final(state string) bool {
 }
 
 func open(state string) bool {
-	return slices.Contains([]string{"pending", "enqueued", "in_progress", "waiting_for_retry"}, state)
+	return slices.Contains([]string{"pending", "enqueued", "in_progress", "waiting_for_retry", "waiting"}, state)
 }
 
 func satisfied(state string) bool { return state == "complete" || state == "resolved_manually" }
@@ -102,11 +115,11 @@ func status(state string) string {
 	return "running"
 }
 
-// Counters of a task's steps: open, active, held, retrying, failed.
-func (t *Task) Counters() (counts [5]int) {
+// Counters of a task's steps: open, active, held, retrying, waiting, failed.
+func (t *Task) Counters() (counts [6]int) {
 	for _, s := range t.Steps {
 		for i, holds := range []bool{open(s.State), active(s.State), s.State == "pending" && s.NeedsOpen == 0,
-			s.State == "waiting_for_retry", s.State == "error" || s.State == "cancelled"} {
+			s.State == "waiting_for_retry", s.State == "waiting", s.State == "error" || s.State == "cancelled"} {
 			if holds {
 				counts[i]++
 			}
@@ -115,50 +128,58 @@ func (t *Task) Counters() (counts [5]int) {
 	return counts
 }
 
-// start begins the next attempt of a step.
-func (w *World) start(task, step int) {
-	s := &w.Tasks[task].Steps[step]
-	s.State, s.Due = "enqueued", none
-	s.Attempt++
-	w.Messages = append(w.Messages, &Message{Task: task, Step: step, Attempt: s.Attempt, Visible: true})
+// startReady starts the ready steps without a key; those that need a step when needed >= 0.
+func (w *World) startReady(id, needed int) {
+	t := w.Tasks[id]
+	for i, s := range t.Steps {
+		if l := t.Template.Steps[i]; s.ready() && l.Key == "" && (needed < 0 || slices.Contains(l.Needs, needed)) {
+			w.start(id, i)
+		}
+	}
 }
 
-// settle brings an open task to rest.
+// settle brings an open task to rest, but for steps whose key is free: they have their turn.
 func (w *World) settle(id int) {
 	t := w.Tasks[id]
 	if final(t.State) || t.State == "pending" {
 		return
 	}
-	t.cancelUnreachable()
-	for i := range t.Steps {
-		s := &t.Steps[i]
-		if s.State != "pending" {
-			continue
-		}
-		s.NeedsOpen = 0
-		for _, need := range t.Template.Steps[i].Needs {
-			if !satisfied(t.Steps[need].State) {
-				s.NeedsOpen++
-			}
-		}
-		if s.NeedsOpen == 0 {
-			w.start(id, i)
-		}
+	for ended := true; ended; ended = w.attach(t) {
+		t.cancelUnreachable()
+		t.countNeeds()
 	}
+	w.startReady(id, -1)
 	counts := t.Counters()
-	switch opened, working, retrying, failed := counts[0], counts[1], counts[3], counts[4]; {
-	case t.Template.OnFailure == "hold" && failed > 0 && working+retrying == 0:
+	switch opened, working, held, retrying, waiting, failed := counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]; {
+	case t.Template.OnFailure == "hold" && failed > 0 && working+held+retrying+waiting == 0:
 		t.State = "blocked_by_failures"
 	case working > 0:
 		t.State = "steps_in_process"
+	case held > 0:
+		t.State = "enqueuing_steps"
 	case retrying > 0:
 		t.State = "waiting_for_retry"
+	case waiting > 0:
+		t.State = "waiting_for_dependencies"
 	case opened > 0:
 		t.State = "stuck"
 	case failed > 0:
 		w.end(id, "error")
 	default:
 		w.end(id, "complete")
+	}
+}
+
+// countNeeds counts what pending steps still wait for.
+func (t *Task) countNeeds() {
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		s.NeedsOpen = 0
+		for _, need := range t.Template.Steps[i].Needs {
+			if !satisfied(t.Steps[need].State) {
+				s.NeedsOpen++
+			}
+		}
 	}
 }
 
@@ -183,12 +204,17 @@ func (t *Task) cancelUnreachable() {
 	}
 }
 
-func (s *Step) cancel(cause string) { s.State, s.Due, s.Cause = "cancelled", none, cause }
+func (s *Step) cancel(cause string) {
+	s.State, s.Due, s.Cause, s.Held = "cancelled", none, cause, false
+}
+
+// ready is a step that may begin.
+func (s *Step) ready() bool { return s.State == "pending" && s.NeedsOpen == 0 && !s.Held }
 
 // end makes a task final.
 func (w *World) end(id int, state string) {
 	t := w.Tasks[id]
-	t.State, t.Due = state, none
+	t.State, t.Due, t.Ended = state, none, w.Now
 	if i := w.Identities[t.Key]; i != nil && i.Task == id {
 		i.Status = status(state)
 	}

@@ -21,10 +21,15 @@ import (
 // stepsOfRun is how many operations a run has, those for which there is nothing to do included.
 const stepsOfRun = 50
 
-// TestTheEngineIsItsModel runs about 6,000 operations, or PAWL_TEST_OPERATIONS. PAWL_TEST_SEED repeats a run; rapid keeps what
+// TestTheEngineIsItsModel runs about 3,000 operations, or PAWL_TEST_OPERATIONS. PAWL_TEST_SEED repeats a run; rapid keeps what
 // failed in testdata, after shrinking it for 30 s or PAWL_TEST_SHRINK.
-func TestTheEngineIsItsModel(t *testing.T) {
-	count := 6000
+func TestTheEngineIsItsModel(t *testing.T) { live(t, false, operations()) }
+
+// TestTheEngineIsItsModelOfKeysAndGates is the same with steps that have keys, a limit and a pause of their queue, and retention.
+func TestTheEngineIsItsModelOfKeysAndGates(t *testing.T) { live(t, true, specialOperations()) }
+
+func live(t *testing.T, special bool, all []operation) {
+	count := 3000
 	if given, err := strconv.Atoi(os.Getenv("PAWL_TEST_OPERATIONS")); err == nil {
 		count = given
 	}
@@ -49,9 +54,8 @@ func TestTheEngineIsItsModel(t *testing.T) {
 		tx, err := conn.Begin(rt.Context())
 		require.NoError(rt, err)
 		defer tx.Rollback(t.Context())
-		b := newBoth(rt, tx)
+		b := newBoth(rt, tx, special)
 		b.done = done
-		all := operations()
 		for range stepsOfRun {
 			b.happen(all[rapid.IntRange(0, len(all)-1).Draw(rt, "operation")])
 		}
@@ -62,8 +66,8 @@ func TestTheEngineIsItsModel(t *testing.T) {
 		total += n
 	}
 	t.Logf("%d operations: %v", total, done)
-	for _, o := range operations() {
-		if total >= 4000 {
+	for _, o := range all {
+		if total >= 2000 {
 			require.Positive(t, done[o.name], "the runs never came to: %s", o.name)
 		}
 	}
@@ -79,6 +83,8 @@ type both struct {
 	held  []delivery // claimed, ever: late reports are part of life
 	fresh []delivery // claimed and not reported
 	done  map[string]int
+	keyed bool // steps may have keys, tasks have none
+	gated bool // the queue may have a limit
 }
 
 // delivery is what a worker remembers.
@@ -90,11 +96,13 @@ type delivery struct {
 // epoch of the virtual clock.
 var epoch = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func newBoth(rt *rapid.T, tx pgx.Tx) *both {
-	b := &both{Kit: &kit.Kit{TB: rt, DB: tx}, rt: rt, tx: tx, model: New()}
+func newBoth(rt *rapid.T, tx pgx.Tx, special bool) *both {
+	b := &both{Kit: &kit.Kit{TB: rt, DB: tx}, rt: rt, tx: tx, model: New(), keyed: special}
 	b.setClock()
 	way := rapid.SampledFrom([]string{"direct = true, staged = false", "direct = false, staged = false", "staged = true"}).Draw(rt, "way")
 	b.Exec("update pawl.engine_settings set " + way)
+	b.model.Staged = way == "staged = true"
+	b.gated = special && rapid.Bool().Draw(rt, "gated")
 	for i := range rapid.IntRange(1, 3).Draw(rt, "templates") {
 		b.addTemplate(fmt.Sprint("t", i))
 	}
@@ -130,6 +138,9 @@ func (b *both) addTemplate(name string) {
 		if s.Timeout > 0 {
 			fields["timeout_ms"] = s.Timeout.Milliseconds()
 		}
+		if b.keyed {
+			b.addKey(&t.Steps[i], fields)
+		}
 		step := kit.Step(line, fields)
 		step["name"] = s.Name
 		steps = append(steps, step)
@@ -137,6 +148,9 @@ func (b *both) addTemplate(name string) {
 	definition := kit.Object{"on_failure": t.OnFailure, "result": "s0"}
 	if t.Timeout > 0 {
 		definition["timeout_ms"] = t.Timeout.Milliseconds()
+	}
+	if b.keyed {
+		b.addWindows(t, definition)
 	}
 	b.Template("m/"+name, definition, steps...)
 	b.model.Templates = append(b.model.Templates, t)
