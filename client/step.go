@@ -43,20 +43,35 @@ func (c *Client) Steps(ctx context.Context, id uuid.UUID) ([]Step, error) {
 		}
 		return s, err
 	}
-	steps, err := list(ctx, c, read, `
+	steps, err := belongings(ctx, c, read, `
 		select s.step, s.index, s.state::text, s.handler, s.queue, s.attempt, s.failures, s.deliveries, coalesce(s.worker, ''),
 			s.result::text, s.error::text, s.state_since, s.due_at
-		from pawl.steps s left join pawl.template_steps p on p.template_id = s.template_id and p.step = s.step
-		where s.task_id = $1 order by p.position, s.step, s.index`, id)
+		from pawl.tasks t left join pawl.steps s on s.task_id = t.task_id
+		left join pawl.template_steps p on p.template_id = s.template_id and p.step = s.step
+		where t.task_id = $1 order by p.position, s.step, s.index`, id)
 	if err != nil {
 		return nil, fmt.Errorf("getting steps of task %s: %w", id, err)
 	}
-	if len(steps) == 0 {
-		if _, err := c.Get(ctx, id); err != nil {
-			return nil, err
-		}
-	}
 	return steps, nil
+}
+
+// belongings asks for what a task has, in one statement: between two it may come into being, or go. A row whose first column is
+// null says that the task is there and has none.
+func belongings[T any](ctx context.Context, c *Client, read pgx.RowToFunc[T], sql string, id uuid.UUID) ([]T, error) {
+	none := false
+	all, err := list(ctx, c, func(row pgx.CollectableRow) (one T, err error) {
+		if none = row.RawValues()[0] == nil; none {
+			return one, nil
+		}
+		return read(row)
+	}, sql, id)
+	switch {
+	case err == nil && len(all) == 0:
+		err = ErrNotFound
+	case none:
+		all = all[:0]
+	}
+	return all, err
 }
 
 // Transition is one move of a task or of one of its steps.
@@ -77,21 +92,17 @@ type Transition struct {
 // History returns all transitions of a task and its steps, the oldest first, or ErrNotFound.
 func (c *Client) History(ctx context.Context, id uuid.UUID) ([]Transition, error) {
 	read := func(row pgx.CollectableRow) (t Transition, err error) {
-		err = row.Scan(&t.Step, &t.Index, &t.From, &t.To, &t.Event, &t.Revision, &t.Attempt, &t.Delivery, &t.Processor, &t.Actor, &t.Reason, &t.At)
+		err = row.Scan(&t.At, &t.Step, &t.Index, &t.From, &t.To, &t.Event, &t.Revision, &t.Attempt, &t.Delivery, &t.Processor, &t.Actor, &t.Reason)
 		return t, err
 	}
-	history, err := list(ctx, c, read, `
-		select coalesce(step, ''), coalesce(index, 0), coalesce(from_state, ''), to_state, event, revision, coalesce(attempt, 0),
-			coalesce(delivery, 0), coalesce(processor, ''), coalesce(actor, ''), coalesce(reason, ''), at
-		from pawl.audit where task_id = $1 and at >= (select requested_at - interval '1 minute' from pawl.tasks where task_id = $1)
-		order by at, xid, step nulls first, index, revision`, id)
+	history, err := belongings(ctx, c, read, `
+		select a.at, coalesce(a.step, ''), coalesce(a.index, 0), coalesce(a.from_state, ''), a.to_state, a.event, a.revision,
+			coalesce(a.attempt, 0), coalesce(a.delivery, 0), coalesce(a.processor, ''), coalesce(a.actor, ''), coalesce(a.reason, '')
+		from pawl.tasks t left join pawl.audit a on a.task_id = $1
+			and a.at >= (select requested_at - interval '1 minute' from pawl.tasks where task_id = $1)
+		where t.task_id = $1 order by a.at, a.xid, a.step nulls first, a.index, a.revision`, id)
 	if err != nil {
 		return nil, fmt.Errorf("getting history of task %s: %w", id, err)
-	}
-	if len(history) == 0 {
-		if _, err := c.Get(ctx, id); err != nil {
-			return nil, err
-		}
 	}
 	return history, nil
 }
