@@ -81,9 +81,15 @@ func (k *kit) process(messages string) (ids []uuid.UUID) {
 // settle does what the orchestrator does with results that met a locked task, and with time.
 func (k *kit) settle() {
 	k.Helper()
-	_, err := k.pool.Exec(k.Context(), `select pawl.apply_step_results(array(select msg_id from pgmq.q_orchestration_step_results), 'test')`)
+	k.apply()
+	_, err := k.pool.Exec(k.Context(), `select pawl.fire_due(100, 'test')`)
 	require.NoError(k, err)
-	_, err = k.pool.Exec(k.Context(), `select pawl.fire_due(100, 'test')`)
+}
+
+// apply is settle while no time is due.
+func (k *kit) apply() {
+	k.Helper()
+	_, err := k.pool.Exec(k.Context(), `select pawl.apply_step_results(array(select msg_id from pgmq.q_orchestration_step_results), 'test')`)
 	require.NoError(k, err)
 }
 
@@ -110,11 +116,15 @@ func (k *kit) step(task uuid.UUID, step string) (r row) {
 	return r
 }
 
-// await waits until the step of a one-step task is in a state.
+// await waits until the step of a one-step task is in a state. A retry that is waited for is not over before it is seen.
 func (k *kit) await(task uuid.UUID, state string) (r row) {
 	k.Helper()
+	settle := k.settle
+	if state == "waiting_for_retry" {
+		settle = k.apply
+	}
 	k.eventually(func() bool {
-		k.settle()
+		settle()
 		r = k.step(task, "run")
 		return r.State == state
 	}, "step of %s becomes %s", task, state)
