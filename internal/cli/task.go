@@ -141,12 +141,17 @@ type stepRow struct {
 	Deliveries int             `json:"deliveries"`
 	Worker     string          `json:"worker,omitempty"`
 	Since      time.Time       `json:"state_since"`
-	DueAt      time.Time       `json:"due_at,omitzero"`
+	DueAt      *time.Time      `json:"due_at,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      json.RawMessage `json:"error,omitempty"`
 }
 
-func readTask(ctx context.Context, db *database, id uuid.UUID) (taskDetail, error) {
+// reader is a pool or a transaction.
+type reader interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func readTask(ctx context.Context, db reader, id uuid.UUID) (taskDetail, error) {
 	rows, err := db.Query(ctx, `select `+taskColumns+`, t.requester, t.correlation_id as correlation, t.reply_to, t.tags, t.epoch,
 		t.due_at, t.input, t.result, t.error`+taskTables+`where t.task_id = $1`, id)
 	if err != nil {
@@ -158,18 +163,27 @@ func readTask(ctx context.Context, db *database, id uuid.UUID) (taskDetail, erro
 	} else if err != nil {
 		return t, fmt.Errorf("reading task %s: %w", id, err)
 	}
-	t.StepRows, err = readSteps(ctx, db, id)
-	return t, err
+	return t, nil
 }
 
-func readSteps(ctx context.Context, db *database, id uuid.UUID) ([]stepRow, error) {
-	steps, err := db.client.Steps(ctx, id)
-	list := make([]stepRow, len(steps))
-	for i, s := range steps {
-		list[i] = stepRow{
-			Step: s.Name, Index: s.Index, State: string(s.State), Handler: s.Handler, Queue: s.Queue, Attempt: s.Attempt, Failures: s.Failures,
-			Deliveries: s.Deliveries, Worker: s.Worker, Since: s.StateSince, DueAt: s.DueAt, Result: s.Result, Error: s.Error,
+// readTaskAndSteps reads both in one snapshot: steps go on while they are asked for.
+func readTaskAndSteps(ctx context.Context, db *database, id uuid.UUID) (t taskDetail, err error) {
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, db, snapshot, func(tx pgx.Tx) error {
+		if t, err = readTask(ctx, tx, id); err != nil {
+			return err
 		}
-	}
-	return list, err
+		rows, err := tx.Query(ctx, `select s.step, s.index, s.state::text as state, s.handler, s.queue, s.attempt, s.failures, s.deliveries,
+				coalesce(s.worker, '') as worker, s.state_since as since, s.due_at, s.result, s.error
+			from pawl.steps s left join pawl.template_steps p on p.template_id = s.template_id and p.step = s.step
+			where s.task_id = $1 order by p.position, s.step, s.index`, id)
+		if err == nil {
+			t.StepRows, err = pgx.CollectRows(rows, pgx.RowToStructByName[stepRow])
+		}
+		if err != nil {
+			return fmt.Errorf("reading the steps of task %s: %w", id, err)
+		}
+		return nil
+	})
+	return t, err
 }

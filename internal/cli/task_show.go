@@ -30,7 +30,7 @@ func (a *app) taskShow() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: run(func(ctx context.Context, args []string) error {
 			return a.withTask(ctx, args[0], func(db *database, id uuid.UUID) error {
-				t, err := readTask(ctx, db, id)
+				t, err := readTaskAndSteps(ctx, db, id)
 				if err != nil {
 					return err
 				}
