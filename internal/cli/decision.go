@@ -113,21 +113,22 @@ func (a *app) printDecision(d decision) error {
 
 // awaitTask waits for the end of the task and prints its result.
 func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
-	ended, err := db.client.Wait(ctx, d.TaskID)
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
-			hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
-	} else if err != nil && interrupted(ctx) {
-		return &failure{code: ExitFailed, err: fmt.Errorf("interrupted: task %s goes on without this command", d.TaskID),
-			hint: "pawl task wait " + d.TaskID.String() + " waits for it again, pawl task cancel ends it"}
-	} else if err != nil {
-		return refusal(err)
+	var t taskDetail
+	for !t.final() { // somebody may make it run again before it is read
+		ended, err := db.client.Wait(ctx, d.TaskID)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &failure{code: ExitTimeout, err: fmt.Errorf("task %s has not ended within the time that --timeout gives", d.TaskID),
+				hint: "pawl task explain " + d.TaskID.String() + " says what it waits for"}
+		} else if err != nil && interrupted(ctx) {
+			return &failure{code: ExitFailed, err: fmt.Errorf("interrupted: task %s goes on without this command", d.TaskID),
+				hint: "pawl task wait " + d.TaskID.String() + " waits for it again, pawl task cancel ends it"}
+		} else if err != nil {
+			return refusal(err)
+		}
+		if t, err = readTask(ctx, db, ended.ID); err != nil {
+			return err
+		}
 	}
-	t, err := readTask(ctx, db, ended.ID)
-	if err != nil {
-		return err
-	}
-	t.StepRows = nil
 	if a.json {
 		out := struct {
 			Outcome messaging.Outcome `json:"outcome,omitempty"`
