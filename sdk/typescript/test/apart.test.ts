@@ -97,7 +97,7 @@ test("a refused report that was in a call with others goes alone", async (t) => 
 test("a locked message holds up no other", async (t) => {
   const queue = await newQueue("book");
   await newHandlers(queue, "long", "echo");
-  await limits(queue, { leaseMs: 2_000 });
+  await limits(queue, { leaseMs: 2_000, baseMs: 300_000 });
   const tx = await orphan(t);
   const w = newWorker(t, queue, { name: `locked-${queue}` });
   const [locked, cut, release] = [promised(), promised(), promised()];

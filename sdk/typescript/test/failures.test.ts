@@ -24,6 +24,7 @@ test("an error is tried again, with the type that it says or its class", async (
 
 test("errors of each kind", async (t) => {
   const queue = await newQueue();
+  await limits(queue, { baseMs: 300_000 }); // a retry is not over before it is seen
   const w = newWorker(t, queue);
   class Declined extends Error {}
   w.handle("echo", (step: Step<string>) => {
@@ -53,6 +54,7 @@ test("errors of each kind", async (t) => {
 
 test("an error without a text fails its step, and no more", async (t) => {
   const queue = await newQueue();
+  await limits(queue, { baseMs: 300_000 }); // a retry is not over before it is seen
   const w = newWorker(t, queue);
   const unreadable = () => {
     throw new Error("not readable");
