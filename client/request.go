@@ -23,7 +23,7 @@ type Request struct {
 	Handler, Namespace, Queue string
 	// Input is encoded as JSON; nil is {}. A json.RawMessage goes as it is, a []byte is refused.
 	Input any
-	// Key identifies the task among those of its template: 1 to 255 bytes.
+	// Key identifies the task among those of its template: 1 to 255 bytes of UTF-8.
 	Key string
 	// OnDuplicate says what becomes of the request when a task holds its key. Empty: messaging.Attach.
 	OnDuplicate messaging.OnDuplicate

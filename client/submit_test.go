@@ -213,5 +213,28 @@ func TestARoleThatMayNotEvenSendIsTold(t *testing.T) {
 	k.apply(free)
 	_, err := k.as().Submit(k.ctx, plain)
 	require.ErrorContains(t, err, "permission denied")
+	for field, request := range map[string]client.Request{
+		"requester": {Requester: "\xff"}, "correlation_id": {CorrelationID: "\xff"}, "tags": {Tags: map[string]string{"shop": "\xff"}},
+	} {
+		request.Template = plain.Template
+		_, err := k.client.Submit(k.ctx, request)
+		require.ErrorContains(t, err, `field "`+field+`": is not UTF-8`)
+	}
+	require.Equal(t, [2]int{0, 0}, k.counted())
+}
+
+// Binary keys that differ would otherwise become one key, and the second request the first one's task.
+func TestATextThatIsNoUTF8IsRefused(t *testing.T) {
+	t.Parallel()
+	k := withoutOrchestrator(t)
+	k.apply(free)
+	for _, key := range []string{"\x80", "\x81"} {
+		request := plain
+		request.Key = key
+		_, err := k.client.Submit(k.ctx, request)
+		var invalid *client.InvalidRequestError
+		require.ErrorAs(t, err, &invalid)
+		require.ErrorContains(t, err, `field "key": is not UTF-8`)
+	}
 	require.Equal(t, [2]int{0, 0}, k.counted())
 }

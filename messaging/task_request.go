@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -33,7 +34,7 @@ type TaskRequest struct {
 	// Input is what the template's input schema asks for, {} when it asks for
 	// nothing.
 	Input json.RawMessage `json:"input"`
-	// Key identifies the task among those of its template: 1 to 255 bytes.
+	// Key identifies the task among those of its template: 1 to 255 bytes of UTF-8.
 	Key           string            `json:"key,omitempty"`
 	OnDuplicate   OnDuplicate       `json:"on_duplicate,omitempty"`
 	Requester     string            `json:"requester,omitempty"`
@@ -79,6 +80,9 @@ func (r *TaskRequest) Validate() error {
 	case r.OnDuplicate != "" && r.OnDuplicate != Attach && r.OnDuplicate != Reject:
 		return r.wrong("on_duplicate", "must be attach or reject")
 	}
+	if err := r.validateTexts(); err != nil {
+		return err
+	}
 	if r.Template != "" {
 		if _, err := ParseTemplateRef(r.Template); err != nil {
 			return r.wrong("template", err.Error())
@@ -89,6 +93,23 @@ func (r *TaskRequest) Validate() error {
 	if r.ReplyTo != "" {
 		if err := ValidateStepQueueName(r.ReplyTo); err != nil {
 			return r.wrong("reply_to", err.Error())
+		}
+	}
+	return nil
+}
+
+// validateTexts refuses texts that would reach the database as others: JSON has no bytes that are not UTF-8, so that
+// encoding replaces them, and two binary keys may become one.
+func (r *TaskRequest) validateTexts() error {
+	const reason = "is not UTF-8: send bytes as base64 or hexadecimal digits"
+	for _, text := range []struct{ field, value string }{{"key", r.Key}, {"requester", r.Requester}, {"correlation_id", r.CorrelationID}} {
+		if !utf8.ValidString(text.value) {
+			return r.wrong(text.field, reason)
+		}
+	}
+	for name, value := range r.Tags {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return r.wrong("tags", reason)
 		}
 	}
 	return nil
