@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -64,4 +65,15 @@ func TestWhatAPoolsHooksRefuseIsRefused(t *testing.T) {
 	_, err = pgmq.Connector(after.Config())(t.Context())
 	require.ErrorIs(t, err, refusal)
 	require.True(t, made.IsClosed())
+}
+
+func TestAListenerHearsAlthoughItsPoolTakesNotificationsItself(t *testing.T) {
+	t.Parallel()
+	pool := hooked(t, func(config *pgxpool.Config) {
+		config.ConnConfig.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {}
+	})
+	config := often(pool)
+	config.Connect = pgmq.Connector(pool.Config())
+	l := listen(t, config)
+	require.Eventually(t, l.Proven, soon, time.Millisecond)
 }
