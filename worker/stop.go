@@ -20,12 +20,13 @@ const (
 // contexts with ErrStopping, reports what has ended and gives back what has not, so that other workers have it at once.
 // A handler that ignores its context is left behind: its result will not count once somebody else has the step.
 //
-// It returns when all of that is done. It can be called any number of times, also concurrently and before Start: the end of
-// any caller's ctx ends the grace period. A handler that calls it waits for itself: as long as the grace period lasts.
+// It returns when all of that is done. It can be called any number of times, also concurrently, before Start, and while that
+// connects, which then ends with an error: the end of any caller's ctx ends the grace period. A handler that calls it waits for itself: as long as the grace period lasts.
 //
 // An error says how many handlers were left behind, how many of the steps could not be given back, and how many results could
 // not be reported since Start; every call returns it.
 func (w *Worker) Stop(ctx context.Context) error {
+	w.unwanted()
 	w.mu.Lock()
 	started := w.started
 	w.started = true // none may start from now on

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -70,4 +71,21 @@ func TestStopTellsOfResultsThatCouldNotBeReported(t *testing.T) {
 	close(release)
 	cancel()
 	require.ErrorContains(t, receive(k, ran, "the end of Run"), "could not be reported: 2 ")
+}
+
+func TestStopEndsAStartThatStillConnects(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never says a word
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	w, err := worker.New(worker.Config{DatabaseURL: "postgres://nobody@" + silent.Addr().String() + "/none", Queues: []worker.Queue{{Name: "q"}}})
+	require.NoError(t, err)
+	worker.Handle(w, "h", func(context.Context, worker.Step[any]) (any, error) { return nil, nil })
+	started := make(chan error, 1)
+	go func() { started <- w.Start(context.Background()) }()
+	conn, err := silent.Accept()
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, w.Stop(t.Context()))
+	require.EqualError(t, <-started, "starting worker: it was stopped meanwhile") // not that the database does not answer
 }

@@ -41,6 +41,8 @@ type Worker struct {
 	// unhurried ends when somebody who stops the worker waits no longer for handlers.
 	unhurried context.Context
 	hurry     context.CancelFunc
+	wanted    context.Context // ends with the first Stop, which a start that still connects does not hold up
+	unwanted  context.CancelFunc
 	stopped   error // what Stop returns; read after ended
 
 	mu      sync.Mutex
@@ -62,6 +64,7 @@ func New(config Config) (*Worker, error) {
 		handlers: make(map[string]handler), putBackFor: time.Second, windUpFor: windUpTime, ended: make(chan struct{}),
 	}
 	w.unhurried, w.hurry = context.WithCancel(context.Background())
+	w.wanted, w.unwanted = context.WithCancel(context.Background())
 	return w, nil
 }
 
@@ -79,8 +82,14 @@ func (w *Worker) Start(ctx context.Context) error {
 	case len(w.handlers) == 0:
 		return errors.New("starting worker: no handler is registered; call worker.Handle first")
 	}
-	if err := w.connect(ctx); err != nil {
+	connecting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.wanted, cancel)()
+	if err := w.connect(connecting); err != nil {
 		w.disconnect()
+		if w.wanted.Err() != nil {
+			err = errors.New("it was stopped meanwhile")
+		}
 		return fmt.Errorf("starting worker: %w", err)
 	}
 	w.started = true
@@ -128,14 +137,14 @@ func (w *Worker) connect(ctx context.Context) (err error) {
 			return fmt.Errorf("reading DatabaseURL: %w", err)
 		}
 		config.MaxConns = max(config.MaxConns, int32(len(w.config.Queues)))
-		if pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		if pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 			return fmt.Errorf("connecting: %w", err)
 		}
 	}
 	w.pool = pool
 	beats := pool.Config()
 	beats.MinConns, beats.MinIdleConns, beats.MaxConns = 0, 0, int32(min(len(w.config.Queues), 4))
-	if w.beats, err = pgxpool.NewWithConfig(ctx, beats); err != nil {
+	if w.beats, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), beats); err != nil {
 		return fmt.Errorf("connecting for leases: %w", err)
 	}
 	if !w.config.NoListen {
