@@ -76,6 +76,12 @@ func NewListener(config ListenerConfig) (*Listener, error) {
 	if config.Connect == nil || config.Probe == nil {
 		return nil, errors.New("making listener: set Connect and Probe")
 	}
+	for name, value := range map[string]time.Duration{"ProbeEvery": config.ProbeEvery, "ProbeTimeout": config.ProbeTimeout,
+		"RetryMin": config.RetryMin, "RetryMax": config.RetryMax} {
+		if value < 0 { // it would connect or probe without a pause
+			return nil, fmt.Errorf("making listener: %s is negative: %s; set a time, or zero for the default", name, value)
+		}
+	}
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}

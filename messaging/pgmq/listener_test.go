@@ -228,6 +228,22 @@ func TestProbesThatCannotBeSentProveNothing(t *testing.T) {
 	requireWake(t, wake, "the connection still hears")
 }
 
+func TestNegativeTimesAreRefused(t *testing.T) {
+	t.Parallel()
+	db := testPool(t)
+	for name, change := range map[string]func(c *pgmq.ListenerConfig){
+		"ProbeEvery":   func(c *pgmq.ListenerConfig) { c.ProbeEvery = -1 },
+		"ProbeTimeout": func(c *pgmq.ListenerConfig) { c.ProbeTimeout = -1 },
+		"RetryMin":     func(c *pgmq.ListenerConfig) { c.RetryMin = -1 },
+		"RetryMax":     func(c *pgmq.ListenerConfig) { c.RetryMax = -1 },
+	} {
+		config := often(db)
+		change(&config)
+		_, err := pgmq.NewListener(config)
+		require.ErrorContains(t, err, name+" is negative")
+	}
+}
+
 func TestStartAndStopAreOrdered(t *testing.T) {
 	t.Parallel()
 	db := testPool(t)
