@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/pawl-dev/pawl/internal/jsonschema"
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/internal/store"
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/messaging/pgmq"
@@ -130,7 +131,7 @@ func findTemplates(ctx context.Context, db store.DB, checks []requestCheck) erro
 		switch template, ok := found[c.ref]; {
 		case !ok:
 			c.refuse("UnknownTemplate", "template %s is not applied%s", c.ref,
-				messaging.Suggestion(c.ref.Namespace+"/"+c.ref.Name, names))
+				nearest.Suggestion(c.ref.Namespace+"/"+c.ref.Name, names))
 		case template.Strategy == "caller_provided" && c.request.Key == "":
 			c.refuse("KeyRequired", "template %s wants a key with each request: set key", c.ref)
 		case template.Parked != "":

@@ -137,19 +137,6 @@ func TestStepQueuesAreNotTheEngines(t *testing.T) {
 	require.Error(t, messaging.ValidateStepQueueName("No"))
 }
 
-func TestTheNearestNameIsSuggested(t *testing.T) {
-	t.Parallel()
-	queues := []string{"shop_queue", "billing_queue", "a", "slow"}
-	for name, want := range map[string]string{
-		"shop_qeue": "shop_queue", "shpo_queue": "shop_queue", "biling_queu": "billing_queue", "solw": "slow",
-		"nothing_alike_at_all": "", "b": "", "": "", "SHOP": "",
-	} {
-		require.Equal(t, want, messaging.Nearest(name, queues), name)
-	}
-	require.Equal(t, `; did you mean "slow"?`, messaging.Suggestion("slo", queues))
-	require.Empty(t, messaging.Suggestion("xyz", nil))
-}
-
 func TestRequestIDsAreOrdered(t *testing.T) {
 	t.Parallel()
 	last := messaging.NewRequestID().String()

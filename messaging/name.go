@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/pawl-dev/pawl/internal/nearest"
 )
 
 var (
@@ -66,14 +64,4 @@ func checkDefaultQueue(namespace string) error {
 		return fmt.Errorf("its queue would be refused; name one in queue: %w", err)
 	}
 	return nil
-}
-
-// Nearest returns the candidate closest to a misspelt name of a queue or field,
-// or "" when none is close enough to have been meant.
-func Nearest(name string, candidates []string) string { return nearest.Name(name, candidates) }
-
-// Suggestion is `; did you mean "x"?` for the nearest candidate, to stand at the
-// end of an error, or "" when none is near.
-func Suggestion(name string, candidates []string) string {
-	return nearest.Suggestion(name, candidates)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/internal/sqlstate"
 	"github.com/pawl-dev/pawl/messaging"
 )
@@ -57,7 +58,7 @@ func (l *lane) unknownHandler(d *delivery) *outcome {
 	return &outcome{delivery: d, report: report{MsgID: d.MsgID, ReadCount: d.ReadCount, Status: messaging.Failed,
 		Error: &messaging.StepError{Type: typeUnknownHandler, Retryable: true, Message: clean(fmt.Sprintf(
 			"no worker on queue %q took handler %q in %d deliveries; this one has %s%s", l.queue, d.Handler, d.Delivery,
-			strings.Join(l.w.handlerNames(), ", "), messaging.Suggestion(d.Handler, l.w.handlerNames())), maxErrorText)}}}
+			strings.Join(l.w.handlerNames(), ", "), nearest.Suggestion(d.Handler, l.w.handlerNames())), maxErrorText)}}}
 }
 
 // giveBack makes steps visible to other workers at once. One that is locked or refused holds up no other.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/worker/internal/trial"
 )
@@ -22,7 +23,7 @@ func deliver(ctx context.Context, to any, queue string, message []byte) (trial.O
 	handle := w.handlers[d.Handler]
 	w.mu.Unlock()
 	if handle == nil {
-		return trial.Outcome{}, fmt.Errorf("the worker has no handler %q%s", d.Handler, messaging.Suggestion(d.Handler, w.handlerNames()))
+		return trial.Outcome{}, fmt.Errorf("the worker has no handler %q%s", d.Handler, nearest.Suggestion(d.Handler, w.handlerNames()))
 	}
 	d.lane = w.newLane(Queue{Name: queue, Concurrency: 1})
 	d.handle = func(ctx context.Context, d *delivery) (result json.RawMessage, err error) {

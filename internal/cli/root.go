@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pawl-dev/pawl/client"
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/internal/program"
-	"github.com/pawl-dev/pawl/messaging"
 )
 
 // Streams of one run of pawl.
@@ -79,7 +79,7 @@ func misused(root *cobra.Command, args []string, err error) *failure {
 		hint = "usage: " + c.UseLine() + "\n" + hint
 	} else if findErr == nil && c.HasSubCommands() && c != root {
 		if words := c.Flags().Args(); len(words) > 0 {
-			err = fmt.Errorf("%w%s", err, messaging.Suggestion(words[0], names(c)))
+			err = fmt.Errorf("%w%s", err, nearest.Suggestion(words[0], names(c)))
 		}
 		hint = c.CommandPath() + " --help shows its commands"
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/client"
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/messaging"
 	"github.com/pawl-dev/pawl/workflow"
 )
@@ -70,7 +71,7 @@ func stepQueues(ctx context.Context, db *database) []string {
 func describeApplied(t client.AppliedTemplate, known []string) string {
 	made := slices.Clone(t.QueuesCreated)
 	for i, queue := range made {
-		if near := messaging.Nearest(queue, known); near != "" && near != queue {
+		if near := nearest.Name(queue, known); near != "" && near != queue {
 			made[i] = fmt.Sprintf("%s (near %s)", queue, near)
 		}
 	}
@@ -202,7 +203,7 @@ func findTemplate(ctx context.Context, db *database, r ref) (templateRow, error)
 		if err != nil {
 			return t, err
 		}
-		return t, notFoundf("pawl template list shows what there is", "no template %s is applied%s", name, messaging.Suggestion(name, names))
+		return t, notFoundf("pawl template list shows what there is", "no template %s is applied%s", name, nearest.Suggestion(name, names))
 	}
 	return t, err
 }

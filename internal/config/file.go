@@ -9,7 +9,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/internal/nearest"
 )
 
 // File is a pawl.toml: settings of processes at the top and in [orchestrator], [worker] and [retention], settings of the
@@ -89,7 +89,7 @@ func (r *reader) top(tree map[string]any) {
 		case name == "queues" || name == "templates":
 			r.wrong(name, "write a section for each, as in [%s.NAME]", name)
 		case isTable && !slices.Contains(sections, name):
-			r.wrong("["+name+"]", "is unknown%s Sections: %s", orPoint(messaging.Suggestion(name, sections)), strings.Join(sections, ", "))
+			r.wrong("["+name+"]", "is unknown%s Sections: %s", orPoint(nearest.Suggestion(name, sections)), strings.Join(sections, ", "))
 		case isTable:
 			for _, inner := range slices.Sorted(maps.Keys(table)) {
 				r.setting(name+"."+inner, table[inner])
@@ -104,7 +104,7 @@ func (r *reader) top(tree map[string]any) {
 func (r *reader) setting(key string, value any) {
 	s, ok := r.known[key]
 	if !ok {
-		r.wrong(key, "is unknown%s", messaging.Suggestion(key, slices.Collect(maps.Keys(r.known))))
+		r.wrong(key, "is unknown%s", nearest.Suggestion(key, slices.Collect(maps.Keys(r.known))))
 		return
 	}
 	if err := s.setTOML(value); err != nil { // into a struct of nobody's, to judge it
@@ -134,7 +134,7 @@ func (s section) only(known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(s.fields)) {
 		if !slices.Contains(known, name) {
 			s.wrong(s.key+"."+name, "is unknown%s Allowed: %s",
-				orPoint(messaging.Suggestion(name, known)), strings.Join(known, ", "))
+				orPoint(nearest.Suggestion(name, known)), strings.Join(known, ", "))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/internal/nearest"
 	"github.com/pawl-dev/pawl/worker"
 )
 
@@ -38,7 +39,7 @@ func Register(w *worker.Worker, sets map[string]Set, names []string) error {
 	}
 	for i, name := range names {
 		if sets[name] == nil {
-			return fmt.Errorf("registering handlers: there is no set %q%s; there are %s", name, messaging.Suggestion(name, known), strings.Join(known, ", "))
+			return fmt.Errorf("registering handlers: there is no set %q%s; there are %s", name, nearest.Suggestion(name, known), strings.Join(known, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return fmt.Errorf("registering handlers: %q is named twice", name)
@@ -83,16 +84,9 @@ func fail(_ context.Context, step worker.Step[failInput]) (any, error) {
 	if in.Attempts > 0 && step.Attempt > in.Attempts {
 		return nil, nil
 	}
-	err := error(worker.Error{Type: orDefault(in.Type, "asked_for"), Err: errors.New(orDefault(in.Message, "the input asks for a failure"))})
+	err := error(worker.Error{Type: cmp.Or(in.Type, "asked_for"), Err: errors.New(cmp.Or(in.Message, "the input asks for a failure"))})
 	if in.Permanent {
 		err = worker.Permanent(err)
 	}
 	return nil, err
-}
-
-func orDefault(text, byDefault string) string {
-	if text == "" {
-		return byDefault
-	}
-	return text
 }
