@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -82,26 +83,19 @@ func (c Config) WithDefaults() Config {
 
 // WithDefaults are the Settings with their zero values replaced.
 func (s Settings) WithDefaults() Settings {
-	s.Batch = orDefault(s.Batch, 200)
-	s.BatchBytes = orDefault(s.BatchBytes, 8<<20)
-	s.VisibilityTimeout = orDefault(s.VisibilityTimeout, 30*time.Second)
-	s.RequestLoops = orDefault(s.RequestLoops, 1)
-	s.ResultLoops = orDefault(s.ResultLoops, 1)
-	s.MaxDeliveries = orDefault(s.MaxDeliveries, 10)
-	s.IdlePoll = orDefault(s.IdlePoll, time.Second)
-	s.ProvenPoll = orDefault(s.ProvenPoll, 5*time.Second)
-	s.HeartbeatEvery = orDefault(s.HeartbeatEvery, 5*time.Second)
-	s.ReconcileEvery = orDefault(s.ReconcileEvery, 10*time.Second)
-	s.ReconcileGrace = orDefault(s.ReconcileGrace, time.Minute)
-	s.SweepEvery = orDefault(s.SweepEvery, time.Hour)
-	s.RestartMin = orDefault(s.RestartMin, 100*time.Millisecond)
-	s.RestartMax = max(orDefault(s.RestartMax, 30*time.Second), s.RestartMin)
+	s.Batch = cmp.Or(s.Batch, 200)
+	s.BatchBytes = cmp.Or(s.BatchBytes, 8<<20)
+	s.VisibilityTimeout = cmp.Or(s.VisibilityTimeout, 30*time.Second)
+	s.RequestLoops = cmp.Or(s.RequestLoops, 1)
+	s.ResultLoops = cmp.Or(s.ResultLoops, 1)
+	s.MaxDeliveries = cmp.Or(s.MaxDeliveries, 10)
+	s.IdlePoll = cmp.Or(s.IdlePoll, time.Second)
+	s.ProvenPoll = cmp.Or(s.ProvenPoll, 5*time.Second)
+	s.HeartbeatEvery = cmp.Or(s.HeartbeatEvery, 5*time.Second)
+	s.ReconcileEvery = cmp.Or(s.ReconcileEvery, 10*time.Second)
+	s.ReconcileGrace = cmp.Or(s.ReconcileGrace, time.Minute)
+	s.SweepEvery = cmp.Or(s.SweepEvery, time.Hour)
+	s.RestartMin = cmp.Or(s.RestartMin, 100*time.Millisecond)
+	s.RestartMax = max(cmp.Or(s.RestartMax, 30*time.Second), s.RestartMin)
 	return s
-}
-
-func orDefault[T int | int64 | time.Duration](value, otherwise T) T {
-	if value == 0 {
-		return otherwise
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -93,7 +94,7 @@ func (c *Config) normalize() error {
 			return fmt.Errorf("queue %q is named twice", q.Name)
 		}
 		seen[q.Name] = true
-		if q.Concurrency = orDefault(q.Concurrency, 32); q.Concurrency < 0 {
+		if q.Concurrency = cmp.Or(q.Concurrency, 32); q.Concurrency < 0 {
 			return fmt.Errorf("queue %q: concurrency %d is negative", q.Name, q.Concurrency)
 		}
 	}
@@ -104,9 +105,9 @@ func (c *Config) normalize() error {
 	if len(c.Name) > 200 {
 		return fmt.Errorf("name of %d bytes is over the limit of 200", len(c.Name))
 	}
-	c.Grace = orDefault(c.Grace, 20*time.Second)
-	c.Poll = orDefault(c.Poll, time.Second)
-	c.ProvenPoll = orDefault(c.ProvenPoll, 5*time.Second)
+	c.Grace = cmp.Or(c.Grace, 20*time.Second)
+	c.Poll = cmp.Or(c.Poll, time.Second)
+	c.ProvenPoll = cmp.Or(c.ProvenPoll, 5*time.Second)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -114,12 +115,4 @@ func (c *Config) normalize() error {
 		c.Tracer = otel.GetTracerProvider()
 	}
 	return nil
-}
-
-func orDefault[T comparable](value, byDefault T) T {
-	var zero T
-	if value == zero {
-		return byDefault
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package pgmq
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -85,10 +86,10 @@ func NewListener(config ListenerConfig) (*Listener, error) {
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
-	config.ProbeEvery = orDefault(config.ProbeEvery, 10*time.Second)
-	config.ProbeTimeout = orDefault(config.ProbeTimeout, 5*time.Second)
-	config.RetryMin = orDefault(config.RetryMin, 100*time.Millisecond)
-	config.RetryMax = max(orDefault(config.RetryMax, 10*time.Second), config.RetryMin)
+	config.ProbeEvery = cmp.Or(config.ProbeEvery, 10*time.Second)
+	config.ProbeTimeout = cmp.Or(config.ProbeTimeout, 5*time.Second)
+	config.RetryMin = cmp.Or(config.RetryMin, 100*time.Millisecond)
+	config.RetryMax = max(cmp.Or(config.RetryMax, 10*time.Second), config.RetryMin)
 	return &Listener{
 		config: config,
 		// Random: nobody else's notification is to prove that we hear.

@@ -1,6 +1,7 @@
 package pgmq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -88,9 +89,9 @@ func (c *ReadConfig) normalize() error {
 	if err := ValidateQueueName(c.Queue); err != nil {
 		return fmt.Errorf("reading from queue: %w", err)
 	}
-	c.Limit = orDefault(c.Limit, 1)
-	c.PollFor = orDefault(c.PollFor, 5*time.Second)
-	c.PollEvery = orDefault(c.PollEvery, 100*time.Millisecond)
+	c.Limit = cmp.Or(c.Limit, 1)
+	c.PollFor = cmp.Or(c.PollFor, 5*time.Second)
+	c.PollEvery = cmp.Or(c.PollEvery, 100*time.Millisecond)
 	switch {
 	case c.Limit < 0:
 		return fmt.Errorf("reading from queue %q: limit %d is negative", c.Queue, c.Limit)
@@ -103,14 +104,6 @@ func (c *ReadConfig) normalize() error {
 		return fmt.Errorf("reading from queue %q: polling interval %s is under 1 ms", c.Queue, c.PollEvery)
 	}
 	return nil
-}
-
-func orDefault[T comparable](value, byDefault T) T {
-	var zero T
-	if value == zero {
-		return byDefault
-	}
-	return value
 }
 
 // ceilSeconds is what PGMQ takes for a duration. Rounded up: a lease may be
