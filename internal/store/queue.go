@@ -133,8 +133,7 @@ func DeadLetter(ctx context.Context, db DB, queue string, m Message, reason stri
 	return moved > 0, nil
 }
 
-// IDs of messages.
-func IDs(messages []Message) []int64 {
+func messageIDs(messages []Message) []int64 {
 	ids := make([]int64, len(messages))
 	for i, m := range messages {
 		ids[i] = m.ID

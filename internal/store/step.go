@@ -20,7 +20,7 @@ func ProcessStepEnqueues(ctx context.Context, db DB, messages []Message, process
 
 func take(ctx context.Context, db DB, sql string, messages []Message, processor string) (int, error) {
 	var taken int
-	if err := db.QueryRow(ctx, sql, IDs(messages), processor).Scan(&taken); err != nil {
+	if err := db.QueryRow(ctx, sql, messageIDs(messages), processor).Scan(&taken); err != nil {
 		return 0, fmt.Errorf("working %d messages: %w", len(messages), err)
 	}
 	return taken, nil
@@ -31,7 +31,7 @@ func take(ctx context.Context, db DB, sql string, messages []Message, processor 
 func FinalizeTasks(ctx context.Context, db DB, messages []Message, processor string) (map[string]int, error) {
 	rows, err := db.Query(ctx, `
 		select o->>'outcome', count(*)::int from jsonb_array_elements(pawl.finalize_tasks($1, $2)) o group by 1`,
-		IDs(messages), processor)
+		messageIDs(messages), processor)
 	if err != nil {
 		return nil, fmt.Errorf("finalizing tasks of %d messages: %w", len(messages), err)
 	}

@@ -17,8 +17,7 @@ type Reconciled struct {
 		Engine  int // a defect of Pawl's
 		Foreign int // a worker's that lost a message
 	}
-	Ended    int // attempts whose message was over its deliveries
-	Absorbed int // messages of attempts that had ended
+	Ended int // attempts whose message was over its deliveries
 }
 
 // reconcilePage is how many tasks one page of the reconciler goes over.

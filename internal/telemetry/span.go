@@ -16,20 +16,19 @@ type Span struct {
 	Queue       string
 	MessageID   int64
 	Delivery    int    // how often the message was read
-	TaskID      string // when it is known
 	Traceparent string // of the message; empty: a trace of its own
 	Began       time.Time
 	Err         error // why the message stays; nil when it was worked
 }
 
-// Record makes the span, ended now, and returns its traceparent, or "" when tracing is off.
-func (t *Tracing) Record(ctx context.Context, s Span) string {
-	if !t.Enabled() {
-		return ""
+// Record makes the span, ended now.
+func (t *Tracing) Record(ctx context.Context, s Span) {
+	_, span := t.Start(ctx, s)
+	if s.Err != nil {
+		// Not the error's text: it may hold what a producer wrote.
+		span.SetStatus(codes.Error, "the message stays in the queue")
 	}
-	ctx, span := t.Start(ctx, s)
-	s.end(span)
-	return Traceparent(ctx)
+	span.End()
 }
 
 // Start begins the span, for a caller that needs its context before the work is done.
@@ -47,17 +46,6 @@ func (t *Tracing) Start(ctx context.Context, s Span) (context.Context, trace.Spa
 		options = append(options, trace.WithTimestamp(s.Began))
 	}
 	return t.Tracer().Start(WithTraceparent(ctx, s.Traceparent), s.Name, options...)
-}
-
-func (s Span) end(span trace.Span) {
-	if s.TaskID != "" {
-		span.SetAttributes(attribute.String("pawl.task_id", s.TaskID))
-	}
-	if s.Err != nil {
-		// Not the error's text: it may hold what a producer wrote.
-		span.SetStatus(codes.Error, "the message stays in the queue")
-	}
-	span.End()
 }
 
 func serviceName(name string) attribute.KeyValue { return attribute.String("service.name", name) }

@@ -23,15 +23,13 @@ func TestSpansBelongToTheMessagesTrace(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	tracing := telemetry.NewTracing(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
 	require.True(t, tracing.Enabled())
-	made := tracing.Record(t.Context(), telemetry.Span{Name: "apply", Queue: "q", MessageID: 7, Delivery: 2, TaskID: "t",
-		Traceparent: parent, Err: errors.New("secret")})
+	tracing.Record(t.Context(), telemetry.Span{Name: "apply", Queue: "q", MessageID: 7, Delivery: 2, Traceparent: parent, Err: errors.New("secret")})
 	spans := exporter.GetSpans()
 	require.Len(t, spans, 1)
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", spans[0].SpanContext.TraceID().String())
 	require.Equal(t, "b7ad6b7169203331", spans[0].Parent.SpanID().String())
 	require.Equal(t, codes.Error, spans[0].Status.Code)
 	require.NotContains(t, spans[0].Status.Description, "secret")
-	require.Contains(t, made, spans[0].SpanContext.SpanID().String())
 	require.Empty(t, telemetry.Traceparent(telemetry.WithTraceparent(t.Context(), "rubbish")))
 }
 
@@ -43,7 +41,7 @@ func TestWithoutACollectorNothingIsTraced(t *testing.T) {
 	tracing, err := telemetry.TracingFromEnvironment(t.Context(), "test")
 	require.NoError(t, err)
 	require.False(t, tracing.Enabled())
-	require.Empty(t, tracing.Record(t.Context(), telemetry.Span{Name: "apply"}))
+	tracing.Record(t.Context(), telemetry.Span{Name: "apply"}) // does no harm
 	require.NoError(t, tracing.Shutdown(t.Context()))
 
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
