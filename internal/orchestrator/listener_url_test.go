@@ -17,7 +17,9 @@ func TestTheListenerTakesTheURLOfAPool(t *testing.T) {
 	if strings.Contains(url, "?") {
 		separator = "&"
 	}
-	conn, err := connectListener(url + separator + "pool_max_conns=4&pool_max_conn_lifetime=1h&pool_health_check_period=30s")(t.Context())
+	connect, err := connectListener(url + separator + "pool_max_conns=4&pool_max_conn_lifetime=1h&pool_health_check_period=30s")
+	require.NoError(t, err)
+	conn, err := connect(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close(t.Context())) }()
 	var name string

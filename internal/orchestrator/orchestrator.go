@@ -103,8 +103,12 @@ func (o *Orchestrator) startListener(ctx context.Context, metrics *telemetry.Met
 	if o.config.ListenerURL == config.Off {
 		return nil
 	}
+	connect, err := connectListener(o.config.ListenerURL)
+	if err != nil {
+		return err
+	}
 	listener, err := pgmq.NewListener(pgmq.ListenerConfig{
-		Connect: connectListener(o.config.ListenerURL),
+		Connect: connect,
 		Probe:   o.pools.side,
 		Log:     o.config.Logger,
 		OnProof: func(proven bool, _ error) {

@@ -191,3 +191,10 @@ func TestItRefusesClaimsThatNobodyWouldRelease(t *testing.T) {
 			where vt > clock_timestamp() + interval '40 s'`).Scan(&n) == nil && n == 1
 	}, patience, 20*time.Millisecond)
 }
+
+func TestAListenersURLThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := orchestrator.Start(t.Context(), orchestrator.Config{DatabaseURL: pgtest.URL(t), ListenerURL: "postgres://:secret@[no", Logger: slog.New(slog.DiscardHandler)})
+	require.ErrorContains(t, err, "reading the listener's URL")
+	require.NotContains(t, err.Error(), "secret")
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-dev/pawl/internal/sqlstate"
+	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
 
 // pools are apart so that work that waits for locks keeps neither heartbeats nor workers from the database.
@@ -81,15 +82,13 @@ func name(config *pgx.ConnConfig) {
 }
 
 // connectListener opens the listener's own connection. Its URL may be that of the pools: what it says of pools stays here.
-func connectListener(url string) func(ctx context.Context) (*pgx.Conn, error) {
-	return func(ctx context.Context) (*pgx.Conn, error) {
-		config, err := pgxpool.ParseConfig(url)
-		if err != nil {
-			return nil, fmt.Errorf("reading the listener's URL: %w", err)
-		}
-		name(config.ConnConfig)
-		return pgx.ConnectConfig(ctx, config.ConnConfig)
+func connectListener(url string) (func(ctx context.Context) (*pgx.Conn, error), error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("reading the listener's URL: %w", err)
 	}
+	name(config.ConnConfig)
+	return pgmq.Connector(config), nil
 }
 
 // assertReadCommitted refuses a database or role whose default is another isolation level: the engine decides in
