@@ -36,7 +36,8 @@ type StepError struct {
 	Message string `json:"message" body:"empty"`
 	// Retryable says whether another attempt may succeed. Missing in a body: true.
 	Retryable bool `json:"retryable" body:"true"`
-	// RetryAfter is how long to wait at least until the next attempt, in seconds.
+	// RetryAfter is how long to wait until the next attempt, in seconds, instead of
+	// the step's back-off. Zero: as long as that says. More than a day is a day.
 	RetryAfter float64 `json:"retry_after,omitempty"`
 }
 

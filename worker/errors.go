@@ -51,7 +51,7 @@ func Permanent(err error) error { return mark(err, func(v *verdict) { v.permanen
 // Rejected marks an error as a refusal: the handler will not do this. The step fails at once, with status rejected.
 func Rejected(err error) error { return mark(err, func(v *verdict) { v.rejected = true }) }
 
-// RetryAfter marks an error as one to try again, not before a time has passed.
+// RetryAfter marks an error as one to try again, not before a time has passed: a day at most.
 func RetryAfter(err error, after time.Duration) error {
 	return mark(err, func(v *verdict) { v.after = max(after, 0) })
 }
