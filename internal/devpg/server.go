@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -101,7 +102,10 @@ func prepare(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the server's folder: %w", err)
 	}
-	return s, s.owner.adopt(s.dir)
+	if err = s.owner.adopt(s.dir); err != nil && s.temporary {
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return s, err
 }
 
 // launch runs the server; a free port that somebody else took in between is replaced.
@@ -169,12 +173,7 @@ func (s *Server) arguments() []string {
 		"-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=" + s.socketDir(),
 	}
-	names := make([]string, 0, len(s.config.Settings))
-	for name := range s.config.Settings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.config.Settings)) {
 		args = append(args, "-c", name+"="+s.config.Settings[name])
 	}
 	return args

@@ -239,3 +239,17 @@ func listens(port int) bool {
 	}
 	return conn.Close() == nil
 }
+
+func TestAStartThatCannotUseItsTemporaryFolderRemovesIt(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only as root does the server run as another user")
+	}
+	closed := t.TempDir()
+	require.NoError(t, os.Chmod(closed, 0o700))
+	t.Setenv("TMPDIR", closed)
+	_, err := Start(t.Context(), Config{})
+	require.ErrorContains(t, err, "cannot reach")
+	left, err := os.ReadDir(closed)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
