@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -31,13 +33,7 @@ func (c headerCarrier) Set(key, value string) {
 }
 
 // Keys lists the headers.
-func (c headerCarrier) Keys() []string {
-	keys := make([]string, 0, len(c))
-	for key := range c {
-		keys = append(keys, key)
-	}
-	return keys
-}
+func (c headerCarrier) Keys() []string { return slices.Collect(maps.Keys(c)) }
 
 // InjectTrace writes the trace context of ctx (W3C traceparent and tracestate)
 // into message headers, an object or nothing, and returns them. Without a span in

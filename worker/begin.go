@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,10 +110,5 @@ func leases(deliveries []*delivery) []lease {
 }
 
 func (w *Worker) handlerNames() []string {
-	names := make([]string, 0, len(w.handlers))
-	for name := range w.handlers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(w.handlers))
 }

@@ -1,8 +1,8 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -105,7 +105,7 @@ func (d *decoder) checkClaims(drafts []*draft) {
 	type reverted struct{ to, step, requester string }
 	first := make(map[claimed]reverted)
 	for _, s := range drafts {
-		for _, requester := range sortedKeys(s.Claims) {
+		for _, requester := range slices.Sorted(maps.Keys(s.Claims)) {
 			c := s.Claims[requester]
 			if c == nil || c.Entity == "" || c.Into == "" || c.RevertTo == "" {
 				continue
@@ -121,13 +121,4 @@ func (d *decoder) checkClaims(drafts []*draft) {
 			}
 		}
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	return keys
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,11 +30,7 @@ func Sets() map[string]Set {
 
 // Register registers the named sets, all of them when no name is given.
 func Register(w *worker.Worker, sets map[string]Set, names []string) error {
-	known := make([]string, 0, len(sets))
-	for name := range sets {
-		known = append(known, name)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(sets))
 	if len(names) == 0 {
 		names = known
 	}
