@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/pawl-dev/pawl/client"
 	"github.com/pawl-dev/pawl/messaging"
+	"github.com/pawl-dev/pawl/workflow"
 )
 
 // decision is what became of a request. Outcome is "sent" while no orchestrator has looked at it.
@@ -113,6 +115,8 @@ func (a *app) printDecision(d decision) error {
 
 // awaitTask waits for the end of the task and prints its result.
 func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
+	stop := a.tellHeld(ctx, db, d.TaskID)
+	defer stop()
 	var t taskDetail
 	for !t.final() { // somebody may make it run again before it is read
 		ended, err := db.client.Wait(ctx, d.TaskID)
@@ -129,6 +133,7 @@ func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
 			return err
 		}
 	}
+	stop()
 	if a.json {
 		out := struct {
 			Outcome messaging.Outcome `json:"outcome,omitempty"`
@@ -148,4 +153,33 @@ func (a *app) awaitTask(ctx context.Context, db *database, d decision) error {
 			hint: "pawl task show " + t.TaskID + " shows the steps; pawl task retry runs the failed ones again"}
 	}
 	return nil
+}
+
+// heldLook is the time between looks whether a person is waited for.
+const heldLook = 2 * time.Second
+
+// tellHeld says once, on standard error, that a task that is waited for waits for a person, until the function it returns is
+// called. It is a hint: what keeps it from looking is told by the wait itself.
+func (a *app) tellHeld(ctx context.Context, db *database, id uuid.UUID) (stop func()) {
+	if a.json {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		tick := time.NewTicker(heldLook)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if t, err := db.client.Get(ctx, id); err == nil && t.State == workflow.TaskBlockedByFailures {
+				fmt.Fprintf(a.Err, "task %s is %s and waits for a person: pawl task explain %s\n", id, t.State, id)
+				return
+			}
+		}
+	})
+	return func() { cancel(); looks.Wait() }
 }

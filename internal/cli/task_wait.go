@@ -12,7 +12,8 @@ func (a *app) taskWait() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "wait TASK",
 		Short: "Wait for a task's end and print its result",
-		Long:  "Waits for a task's end and prints its result; the id of a request that waits will do. Exit code 4 when it did not complete, 7 when --timeout ran out first.",
+		Long: `Waits for a task's end and prints its result; the id of a request that waits will do. Says so when a person
+is waited for (blocked_by_failures). Exit code 4 when it did not complete, 7 when --timeout ran out first.`,
 		Example: `  pawl task wait 019a3f0c --timeout 5m
   pawl task wait 019a3f0c --json | jq .result`,
 		Args: cobra.ExactArgs(1),
