@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Who waits for a task that waits for a person is told so, once.
+// Who waits for a task that waits for a person is told so, once, and of what it failed.
 func TestWaitingTellsThatATaskWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
@@ -26,6 +26,10 @@ func TestWaitingTellsThatATaskWaitsForAPerson(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "\n") }, deadline, 10*time.Millisecond, "%s", &out)
 	require.Equal(t, "task "+id+" is blocked_by_failures and waits for a person: pawl task explain "+id+"\n", errs.String())
+
+	failed := decode[taskDetail](s, "task", "show", id).StepRows[0]
+	require.Greater(t, len(errorMessage(failed.Error)), 60)
+	require.Contains(t, s.ok("task", "show", id), errorMessage(failed.Error), "the whole error")
 
 	s.ok("task", "resolve", id, "--reason", "done elsewhere")
 	require.Equal(t, ExitOK, <-code)

@@ -92,9 +92,12 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
+// oneLine is a text for a table's last column, whole.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
 // clip shortens a text to n characters.
 func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = oneLine(s)
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}

@@ -77,7 +77,7 @@ func (a *app) printTask(t taskDetail) error {
 	a.say("")
 	lines := make([][]string, len(t.StepRows))
 	for i, s := range t.StepRows {
-		lines[i] = []string{stepName(s.Step, s.Index), s.State, fmt.Sprint(s.Attempt), fmt.Sprint(s.Deliveries), s.Queue, dash(s.Worker), clip(errorMessage(s.Error), 60)}
+		lines[i] = []string{stepName(s.Step, s.Index), s.State, fmt.Sprint(s.Attempt), fmt.Sprint(s.Deliveries), s.Queue, dash(s.Worker), oneLine(errorMessage(s.Error))}
 	}
 	return a.table([]string{"STEP", "STATE", "ATTEMPT", "DELIVERIES", "QUEUE", "WORKER", "ERROR"}, lines, "No steps yet.")
 }
