@@ -100,8 +100,9 @@ class Lane:
     def _log_failure(self, outcome: Outcome, problem: BaseException | None) -> None:
         body, error = outcome.delivery.body, outcome.error or {}
         self.log.info(
-            "running handler %s of task %s, step %s, attempt %s: %s, type %s, retryable %s", body["handler"], body["task_id"],
+            "running handler %s of task %s, step %s, attempt %s: %s, type %s, retryable %s%s", body["handler"], body["task_id"],
             body["step"], body["attempt"], outcome.status, error["type"], error["retryable"],
+            f": {error['message']}" if self.worker.log_errors else "",
         )  # fmt: skip
         if problem is not None and not isinstance(problem, Failed) and outcome.delivery.cause is None:
             # Where it was raised, without its text: that may hold what is nobody's business.

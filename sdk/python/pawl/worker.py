@@ -44,7 +44,8 @@ class Worker:
     listen: False does without LISTEN, for transaction poolers. The worker polls.
     refuse_unknown_fields: makes fields of an input that the handler's type does not have an error. By default they are left
       to other steps: a task's input is one for all of them, and the template's input_schema guards it.
-    log: takes what happens, never an input, a result or an error's text. Default: the logger `pawl`.
+    log: takes what happens, never an input, a result or, without log_errors, an error's text. Default: the logger `pawl`.
+    log_errors: adds the texts of handlers' exceptions to the log, which may then hold what an input holds.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Worker:
         listen: bool = True,
         refuse_unknown_fields: bool = False,
         log: logging.Logger | None = None,
+        log_errors: bool = False,
     ) -> None:
         if isinstance(queues, str):
             queues = [queues]
@@ -76,7 +78,7 @@ class Worker:
             raise ConfigError("a worker needs at least one queue: Worker('shop_queue')")
         self.database_url, self.grace, self.poll, self.proven_poll = database_url, grace, poll, proven_poll
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
-        self.log = log or logging.getLogger("pawl")
+        self.log, self.log_errors = log or logging.getLogger("pawl"), log_errors
         self.handlers: dict[str, Handler] = {}
         self.dead = threading.Event()  # set when stopping has no more time
         self._listen, self._refuse_unknown = listen, refuse_unknown_fields

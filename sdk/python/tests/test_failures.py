@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import unittest
 from datetime import timedelta
@@ -39,6 +40,26 @@ def circular() -> Exception:
 
 
 class FailureTest(Case):
+    def test_a_log_has_the_texts_of_errors_when_it_is_told_to(self) -> None:
+        for log_errors in (False, True):
+            with self.subTest(log_errors=log_errors):
+                log = logging.getLogger(f"pawl.test.errors.{log_errors}")
+                worker = self.worker(log=log, log_errors=log_errors)
+
+                @worker.handler("raises")
+                def raises(order: str) -> None:
+                    raise pawl.Permanent(f"no stock for {order}")
+
+                with self.assertLogs(log) as said:
+                    self.start(worker)
+                    with self.assertRaises(pawl.TaskFailed):
+                        self.client.wait(self.enqueue("raises", "S-1"), DEADLINE / 3)
+                    worker.stop()
+                failures = [line for line in said.output if "type error, retryable False" in line]
+                self.assertEqual(len(failures), 1, said.output)
+                self.assertEqual(failures[0].endswith("retryable False: no stock for S-1"), log_errors, failures)
+                self.assertEqual(any("no stock" in line for line in said.output), log_errors)
+
     def test_exceptions_that_say_little_are_reported_and_free_their_slot(self) -> None:
         worker = self.worker(concurrency=1)
 

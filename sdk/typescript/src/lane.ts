@@ -31,6 +31,7 @@ export interface LaneConfig {
   calls: Calls;
   idle: () => number;
   log: Log;
+  logErrors: boolean;
 }
 
 /**
@@ -321,6 +322,7 @@ export class Lane {
     const { status, error } = o.report;
     this.config.log.info("running handler: it failed", {
       ...o.delivery.where(), handler: o.delivery.body.handler, status, type: error?.type, retryable: error?.retryable,
+      ...(this.config.logErrors && { error: error?.message }),
     });
   }
 

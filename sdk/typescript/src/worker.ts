@@ -47,8 +47,10 @@ export interface WorkerConfig {
   provenPollMs?: number;
   /** false does without LISTEN, for transaction poolers: the worker polls. Default true. */
   listen?: boolean;
-  /** Takes what happens, never an input, a result or an error's text. Default: standard error. */
+  /** Takes what happens, never an input, a result or, without logErrors, an error's text. Default: standard error. */
   log?: Log;
+  /** Adds the texts of handlers' errors to the log, which may then hold what an input holds. Default false. */
+  logErrors?: boolean;
 }
 
 /** Code for steps: what it returns becomes the step's result as JSON. */
@@ -71,6 +73,7 @@ export interface RunOptions {
 const queueNames: Names<Queue> = { name: true, concurrency: true };
 const configNames: Names<WorkerConfig> = {
   queues: true, databaseUrl: true, pool: true, name: true, concurrency: true, graceMs: true, pollMs: true, provenPollMs: true, listen: true, log: true,
+  logErrors: true,
 };
 const handlerNames: Names<HandlerOptions<any>> = { input: true };
 const runNames: Names<RunOptions> = { signal: true, untilEof: true };
@@ -197,7 +200,10 @@ export class Worker {
       await calls.claim(0).catch((problem: unknown) => {
         throw new ConfigError(`starting worker: looking at queue "${q.name}": ${explainReach(problem, connection)}`, { cause: problem });
       });
-      const lane = new Lane({ queue: q.name, slots: q.concurrency, worker: this.name, handlers: this.handlers, calls, idle: () => this.idle(), log: this.log });
+      const lane = new Lane({
+        queue: q.name, slots: q.concurrency, worker: this.name, handlers: this.handlers, calls, idle: () => this.idle(), log: this.log,
+        logErrors: this.config.logErrors ?? false,
+      });
       this.listener?.subscribe(`pgmq.q_${q.name}.INSERT`, () => lane.wake());
       this.lanes.push(lane);
       this.hearts.push(new Heart(lane, calls, this.log));

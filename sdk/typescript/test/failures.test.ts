@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Failed, Permanent, Rejected, RetryAfter, type Step } from "../src/index.js";
+import { Failed, Permanent, Rejected, RetryAfter, silentLog, type Step } from "../src/index.js";
 import { eventually, limits, newQueue, newWorker, pool, step, submit, until } from "./kit.js";
 
 test("an error is tried again, with the type that it says or its class", async (t) => {
@@ -20,6 +20,21 @@ test("an error is tried again, with the type that it says or its class", async (
   assert.deepEqual([row.result, row.failures], [3, 2]);
   const { rows } = await pool.query("select to_state from pawl.audit where task_id = $1 and step = 'run' and to_state = 'waiting_for_retry'", [task]);
   assert.equal(rows.length, 2);
+});
+
+test("a log has the texts of errors when it is told to", async (t) => {
+  for (const logErrors of [false, true]) {
+    const queue = await newQueue();
+    const said: object[] = [];
+    const w = newWorker(t, queue, { logErrors, log: { ...silentLog, info: (message: string, fields?: object) => void (message.startsWith("running handler") && said.push(fields!)) } });
+    w.handle("echo", (step: Step<string>) => {
+      throw new Permanent(`no stock for ${step.input}`);
+    });
+    await w.start();
+    const [task] = await submit(queue, "echo", "S-1");
+    await until(task!, "error");
+    assert.deepEqual(said.map((fields) => (fields as { error?: string }).error), [logErrors ? "no stock for S-1" : undefined]);
+  }
 });
 
 test("errors of each kind", async (t) => {
