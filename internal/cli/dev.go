@@ -126,7 +126,11 @@ func (a *app) dev(ctx context.Context, config devConfig) (err error) {
 	case err := <-failed:
 		return fmt.Errorf("running the demo worker: %w", err)
 	case <-server.Exited():
-		return fmt.Errorf("running Postgres: it ended; see %s", server.LogFile())
+		hint := "Start pawl dev again. What it held is gone: --dir keeps it."
+		if config.dir != "" {
+			hint = "Start pawl dev again with this --dir: it goes on from where it was."
+		}
+		return &failure{code: ExitFailed, err: fmt.Errorf("running Postgres: %w", server.Failure()), hint: hint}
 	}
 }
 

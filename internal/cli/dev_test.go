@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,6 +41,31 @@ func TestDevRunsEverythingAndLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(file)
 	require.True(t, err != nil || !strings.Contains(string(text), started.URL), "the address stays behind")
+}
+
+func TestDevSaysHowItsPostgresEnded(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), deadline)
+	defer stop()
+	var out, errs safeBuffer
+	ended := make(chan int, 1)
+	go func() { ended <- Run(ctx, []string{"dev", "--no-worker"}, Streams{Out: &out, Err: &errs}) }()
+	address := regexp.MustCompile(`postgres://\S+`)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "SQL\n") || len(ended) > 0 }, deadline, deadline/600)
+	s := &shell{t: t, url: address.FindString(out.String())}
+	folder := s.sql("show data_directory")
+	first, err := os.ReadFile(filepath.Join(folder, "postmaster.pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.SplitN(string(first), "\n", 2)[0])
+	require.NoError(t, err)
+	server, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.NoError(t, server.Kill())
+	require.Equal(t, ExitFailed, <-ended)
+	require.Contains(t, errs.String(), "killed")
+	require.Contains(t, errs.String(), "database system is ready", "the end of its log, which is gone with its folder")
+	require.Contains(t, errs.String(), "--dir keeps it")
+	require.NoDirExists(t, filepath.Dir(folder))
 }
 
 func TestTheFirstDevKeepsItsAddress(t *testing.T) { // alone: it sets the environment

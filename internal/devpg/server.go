@@ -214,6 +214,13 @@ func (s *Server) LogFile() string { return filepath.Join(s.dir, "server.log") }
 // Exited is closed when the server has ended, wanted or not.
 func (s *Server) Exited() <-chan struct{} { return s.exited }
 
+// Failure says how a server that nobody stopped has ended, with the end of its log: Stop removes the log of a temporary one.
+func (s *Server) Failure() error {
+	<-s.exited
+	text, _ := os.ReadFile(s.LogFile())
+	return fmt.Errorf("the server ended (%s); its log ends:\n%s", s.cmd.ProcessState, tail(text))
+}
+
 func (s *Server) dataDir() string { return filepath.Join(s.dir, "data") }
 
 // socketDir is the server's folder unless a socket's path there would be too long for the system: then none.
