@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,6 +36,25 @@ func (d durationFlag) String() string {
 }
 
 func (d durationFlag) Type() string { return "duration" }
+
+// limitFlag is a whole number, or none, which takes a limit away; nil when it is not given.
+type limitFlag struct{ value **int }
+
+func (l limitFlag) Set(s string) error {
+	if s == "none" {
+		s = "0"
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return errors.New("write a whole number, or none")
+	}
+	*l.value = &n
+	return nil
+}
+
+func (l limitFlag) String() string { return "" } // there is no default
+
+func (l limitFlag) Type() string { return "int" }
 
 // parseJSON checks that a flag's text is one JSON value. Its content never stands in the error.
 func parseJSON(flag, s string) (json.RawMessage, error) {

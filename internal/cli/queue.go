@@ -179,7 +179,7 @@ func (a *app) queueResume() *cobra.Command {
 
 func (a *app) queueConfigure() *cobra.Command {
 	var rate, retention string
-	var burst, concurrency int
+	var burst, concurrency *int
 	c := a.operatorFlags(&cobra.Command{
 		Use:   "configure QUEUE",
 		Short: "Set a queue's limits, for all instances at once",
@@ -192,17 +192,11 @@ func (a *app) queueConfigure() *cobra.Command {
 	})
 	flags := c.Flags()
 	flags.StringVar(&rate, "rate-limit", "", "attempts begun per time, as 100/sec, 30/min or 500/hour, or none")
-	flags.IntVar(&burst, "burst", 0, "how many may begin at once under a rate limit")
-	flags.IntVar(&concurrency, "max-concurrency", 0, "how many may run at once; 0 takes the limit away")
+	flags.Var(limitFlag{&burst}, "burst", "how many may begin at once under a rate limit, or none")
+	flags.Var(limitFlag{&concurrency}, "max-concurrency", "how many may run at once, or none")
 	flags.StringVar(&retention, "retention", "", "how long finished one-step tasks of the queue are kept, as 7d, or none")
 	c.RunE = run(func(ctx context.Context, args []string) error {
-		settings := client.QueueSettings{RateLimit: orNone(rate), Retention: orNone(retention)}
-		if flags.Changed("burst") {
-			settings.Burst = &burst
-		}
-		if flags.Changed("max-concurrency") {
-			settings.MaxConcurrency = &concurrency
-		}
+		settings := client.QueueSettings{RateLimit: orNone(rate), Burst: burst, MaxConcurrency: concurrency, Retention: orNone(retention)}
 		if settings == (client.QueueSettings{}) {
 			return usagef("nothing to set: name --rate-limit, --burst, --max-concurrency or --retention")
 		}

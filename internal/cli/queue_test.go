@@ -21,9 +21,13 @@ func TestQueuesAreListedPausedAndLimited(t *testing.T) {
 	s.ok("queue", "resume", "test_queue", "--reason", "a test")
 	s.ok("queue", "configure", "test_queue", "--rate-limit", "100/sec", "--burst", "20", "--max-concurrency", "8", "--reason", "a test")
 	require.Contains(t, s.ok("queue", "list"), "100 per 1s, burst 20, 8 at once")
-	s.ok("queue", "configure", "test_queue", "--rate-limit", "none", "--burst", "0", "--max-concurrency", "0", "--reason", "a test")
+	s.ok("queue", "configure", "test_queue", "--rate-limit", "none", "--burst", "none", "--max-concurrency", "none", "--reason", "a test")
 	require.Regexp(t, `test_queue +0 +0 +0 +- +-`, s.ok("queue", "list"))
 	require.Equal(t, "4", s.sql("select count(*)::text from pawl.operations where queue = 'test_queue' and reason = 'a test'"))
+
+	many := s.run("queue", "configure", "test_queue", "--max-concurrency", "many", "--reason", "x")
+	require.Equal(t, ExitUsage, many.code)
+	require.Contains(t, many.err, "write a whole number, or none")
 
 	for _, args := range [][]string{
 		{"pause", "none", "--reason", "x"}, {"configure", "test_queue", "--reason", "x"}, {"pause", "test_queue"},
