@@ -43,3 +43,18 @@ func TestATagIsGivenOnce(t *testing.T) {
 		require.Contains(t, o.err, `tag "a" is given twice`, args)
 	}
 }
+
+func TestAFlagOfAnotherTypeIsToldInWords(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t}
+	for want, args := range map[string][]string{
+		`invalid argument "x" for "--limit" flag: write a whole number` + "\n":                    {"task", "list", "--limit", "x"},
+		`invalid argument "99999999999999999999" for "--limit" flag: write a whole number` + "\n": {"task", "list", "--limit", "99999999999999999999"},
+		`invalid argument "x" for "--wait" flag: write true or false` + "\n":                      {"submit", "a/b", "--wait=x"},
+		`invalid argument "x" for "--since" flag: "x" is not a duration; write it like 30s, 5m`:   {"task", "list", "--since", "x"},
+	} {
+		o := s.run(args...)
+		require.Equal(t, ExitUsage, o.code, args)
+		require.Contains(t, o.err, want, args)
+	}
+}

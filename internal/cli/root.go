@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -75,6 +77,14 @@ func wantsJSON(args []string) bool {
 // misused tells how the command that was meant is used.
 func misused(root *cobra.Command, args []string, err error) *failure {
 	hint := "pawl --help shows the commands, pawl COMMAND --help their flags"
+	var unread *strconv.NumError
+	if errors.As(err, &unread) {
+		wanted := "a whole number"
+		if unread.Func == "ParseBool" {
+			wanted = "true or false"
+		}
+		err = fmt.Errorf("%swrite %s", strings.TrimSuffix(err.Error(), unread.Error()), wanted)
+	}
 	if c, _, findErr := root.Find(args); findErr == nil && c != root && !c.HasSubCommands() {
 		hint = "usage: " + c.UseLine() + "\n" + hint
 	} else if findErr == nil && c.HasSubCommands() && c != root {
