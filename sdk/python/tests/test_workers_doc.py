@@ -1,4 +1,4 @@
-"""The scripts of docs/workers.md, taken from the page, against a real orchestrator."""
+"""The scripts of docs/workers.md and the handlers of docs/templates.md, taken from the pages, against a real orchestrator."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from dataclasses import dataclass
 from pathlib import Path
 
 import pawl
@@ -21,6 +22,37 @@ PAGE = (ROOT / "docs" / "workers.md").read_text()
 
 def block(name: str) -> str:
     return next(text for text in re.findall(r"```\w+\n(.*?)```", PAGE, re.S) if name in "".join(text.splitlines(True)[:2]))
+
+
+@dataclass
+class Order:
+    order_id: str
+    parcels: list[str]
+
+
+class TemplatesDocTest(Case):
+    def test_as_many_as_the_input_says(self) -> None:
+        page = (ROOT / "docs" / "templates.md").read_text()
+        source = next(text for text in re.findall(r"```python\n(.*?)```", page, re.S))
+        parts = self.queue + "p"
+        self.db.execute("select pawl.install_queue(%s)", (parts,))
+        worker = self.worker(queues={self.queue: 1, parts: 1})
+        exec(source.replace("shop_packing", parts), {"pawl": pawl, "worker": worker, "client": self.client, "Order": Order})
+
+        @worker.handler("shop.pack")
+        def pack(part: dict[str, str]) -> str:
+            if part["parcel"] == "broken":
+                raise pawl.Permanent("it is broken")
+            return "label of " + part["parcel"]
+
+        self.start(worker)
+        reference = self.template({"name": "ship", "handler": "shop.ship"}, {"name": "shipped", "handler": "shop.shipped", "needs": [0], "retry": {"max_attempts": 1}})
+        for _ in range(2):  # the second meets the parts of the first
+            order = self.client.submit(reference, {"order_id": self.queue, "parcels": ["tea", "cups", "spoons"]})
+            self.assertEqual(self.client.wait(order, DEADLINE).result, ["label of tea", "label of cups", "label of spoons"])
+        self.assertEqual(self.value("select count(*) from pawl.tasks where key like %s", self.queue + "/%"), 3)
+        with self.assertRaises(pawl.TaskFailed):
+            self.client.wait(self.client.submit(reference, {"order_id": self.queue, "parcels": ["tea", "broken"]}), DEADLINE)
 
 
 class WorkersDocTest(Case):
