@@ -64,7 +64,7 @@ func New(config Config) (*Client, error) {
 	case config.ListenerURL != "" && config.NoListen:
 		return nil, errors.New("making client: set ListenerURL or NoListen, not both")
 	case c.own && config.DatabaseURL == "":
-		return nil, errors.New("making client: set Pool or DatabaseURL")
+		return nil, errors.New("making client: set Pool or DatabaseURL, which is empty: pawl dev prints one, for PAWL_DATABASE_URL")
 	case !c.own && config.DatabaseURL != "":
 		return nil, errors.New("making client: set Pool or DatabaseURL, not both")
 	case c.own:

@@ -46,7 +46,7 @@ func TestWaitingEndsWithItsContextAndWithTheClient(t *testing.T) {
 	require.ErrorIs(t, <-ended, client.ErrClosed)
 	c.Close()
 	_, err = client.New(client.Config{})
-	require.ErrorContains(t, err, "set Pool or DatabaseURL")
+	require.ErrorContains(t, err, "set Pool or DatabaseURL, which is empty: pawl dev prints one")
 }
 
 // looked tells of a query.

@@ -66,7 +66,7 @@ type Queue struct {
 func (c *Config) normalize() error {
 	switch {
 	case c.Pool == nil && c.DatabaseURL == "":
-		return errors.New("set Pool or DatabaseURL")
+		return errors.New("set Pool or DatabaseURL, which is empty: pawl dev prints one, for PAWL_DATABASE_URL")
 	case c.Pool != nil && c.DatabaseURL != "":
 		return errors.New("set Pool or DatabaseURL, not both")
 	case c.ListenerURL != "" && c.NoListen:

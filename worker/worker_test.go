@@ -152,7 +152,7 @@ func TestUnknownQueueIsAnErrorWithTheNearestNames(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for want, config := range map[string]worker.Config{
-		"set Pool or DatabaseURL":     {Queues: []worker.Queue{{Name: "a"}}},
+		"pawl dev prints one":         {Queues: []worker.Queue{{Name: "a"}}},
 		"name at least one queue":     {DatabaseURL: "postgres://localhost"},
 		"named twice":                 {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "a"}, {Name: "a"}}},
 		"for the engine's own":        {DatabaseURL: "postgres://localhost", Queues: []worker.Queue{{Name: "orchestration_step_results"}}},
