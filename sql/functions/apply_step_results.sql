@@ -12,6 +12,7 @@ declare
   tasks uuid[];
   held uuid[];
   taken int;
+  waits text := current_setting('lock_timeout');
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
   if exists (select from pgmq.q_orchestration_step_results q where q.msg_id = any (ids) and q.message->'v' > '1') then
@@ -50,6 +51,7 @@ begin
     perform pawl.lock_tasks(tasks);
     perform set_config('lock_timeout', '100ms', true); -- a step that fails fast may cancel one that somebody holds
     perform pawl.settle_step_results(results);
+    perform set_config('lock_timeout', waits, true); -- the commit waits for all who notify
   exception when lock_not_available then
     held := pawl.held_tasks(tasks);
     -- Who read them has its last look, of the series that follows, 855 ms later.

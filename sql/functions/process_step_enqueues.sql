@@ -12,6 +12,7 @@ declare
   held uuid[];
   late bigint[];
   taken int;
+  waits text := current_setting('lock_timeout');
 begin
   perform set_config('pawl.processor', coalesce(processor, ''), true);
   ids := pawl.put_back_newer('orchestration_step_enqueues', ids);
@@ -29,6 +30,7 @@ begin
       perform pawl.lock_tasks(tasks); -- inside, and shortly: see apply_step_results
       perform set_config('lock_timeout', '100ms', true);
       perform pawl.settle_asked_tasks(tasks);
+      perform set_config('lock_timeout', waits, true); -- the commit waits for all who notify
     exception when lock_not_available then
       held := pawl.held_tasks(tasks);
       late := array(select q.msg_id from pgmq.q_orchestration_step_enqueues q
