@@ -102,3 +102,17 @@ func TestAQueueNamedFinishedTakesNoEndsAnnouncement(t *testing.T) {
 		seen[n.Channel] = true
 	}
 }
+
+// The switch is for producers and workers that prepare their transactions: Postgres prepares none that has notified.
+func TestNothingIsAnnouncedWhileItIsSwitchedOff(t *testing.T) {
+	k := newCommittingKit(t)
+	k.Template("wake/one", nil, step("a"))
+	setting(k, "announce = false")
+	require.Empty(t, k.announced(func() {
+		k.Submit("wake/one")
+		d := k.ClaimOne(queue)
+		lease := []object{{"msg_id": d.ID, "read_ct": d.ReadCount}}
+		require.Equal(t, true, get[[]object](k, "select pawl.release_steps('work_queue', $1)", lease)[0]["released"])
+		k.Finish(queue, k.ClaimOne(queue))
+	}))
+}

@@ -20,7 +20,7 @@ begin
   if exists (select from pawl.entity_claims) then
     perform pawl.release_claims(queue, leases);
   end if;
-  if answer::jsonb @> '[{"released": true}]' then
+  if answer::jsonb @> '[{"released": true}]' and (select s.announce from pawl.engine_settings s) then
     perform pg_notify('pgmq.q_' || queue || '.INSERT', '');
   end if;
   return coalesce(answer, '[]');
