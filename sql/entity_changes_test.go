@@ -87,3 +87,14 @@ func TestATemplateAndAChangeOfItsEntityDoNotPassEachOther(t *testing.T) {
 		})
 	}
 }
+
+func TestATemplateIsNotCheckedAgainstWhatItsEntityWas(t *testing.T) {
+	k := newCommittingKit(t)
+	invoices(k, nil)
+	applying := k.begin()
+	applying.Exec("set transaction isolation level repeatable read")
+	require.NotZero(t, get[int](applying, "select count(*) from pawl.entities"))
+	require.Equal(t, "changed", k.object(registers, entity(object{"states": []string{"sent", "paying", "paid"}}))["outcome"])
+	raised := applying.refused("PW021", "select pawl.register_template($1)", definitionWith("chase", payClaim(object{"from": "overdue"})))
+	require.NotEmpty(t, raised.Hint)
+}

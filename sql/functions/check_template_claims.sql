@@ -2,7 +2,7 @@
 --   What is claimed must be released by somebody even after a crash.
 -- called by: trigger on pawl.templates (sql/triggers/templates.sql), for templates with a claim.
 -- locks: an advisory lock: rule 6 looks at all templates, and no entity changes meanwhile.
--- raises: PW032 naming the rule, the step and the requester.
+-- raises: PW021 outside of read committed, PW032 naming the rule, the step and the requester.
 create or replace function pawl.check_template_claims() returns trigger language plpgsql as $$
 declare
   c record;
@@ -10,6 +10,10 @@ declare
   other record;
   problem text;
 begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform pawl.refuse_command('a template with entity claims needs read committed',
+      'Within another isolation level it would be checked against what was, not against what is.');
+  end if;
   perform pg_advisory_xact_lock(hashtext('pawl.check_template_claims'));
   for c in select x.*, x.claim->>'from' as from_state, x.claim->>'into' as into_state, x.claim->>'revert_to' as revert_to,
       x.claim->>'on_success' as on_success, x.claim->>'entity' as entity
