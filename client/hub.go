@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/pawl-dev/pawl/messaging/pgmq"
 )
@@ -248,20 +249,35 @@ func (h *hub) failed(waiting []*waiter, err error) {
 	}
 }
 
-// collect answers those whose task has ended.
+// collect answers those whose task has ended, or is gone: its retention was over before anybody looked.
 func (h *hub) collect(ctx context.Context, byTask map[uuid.UUID][]*waiter) error {
 	ids := make([]string, 0, len(byTask))
 	for id := range byTask {
 		ids = append(ids, id.String())
 	}
-	tasks, err := list(ctx, h.client, collectTask,
-		`select `+taskColumns+` from pawl.tasks where task_id = any ($1::text[]::uuid[]) and finalized_at is not null`, ids)
+	read := func(row pgx.CollectableRow) (task Task, err error) {
+		if row.RawValues()[1] != nil {
+			return collectTask(row)
+		}
+		only := make([]any, len(row.RawValues())) // nil passes the others over
+		only[0] = &task.ID
+		return task, row.Scan(only...)
+	}
+	tasks, err := list(ctx, h.client, read, `select `+taskColumns+` from unnest($1::text[]::uuid[]) w(task_id)
+		left join pawl.tasks t using (task_id) where t.task_id is null or t.finalized_at is not null`, ids)
 	if err != nil {
 		return err
 	}
 	for _, task := range tasks {
 		for _, w := range byTask[task.ID] {
-			h.tell(w, answer{task: task})
+			switch {
+			case task.Final():
+				h.tell(w, answer{task: task})
+			case w.attached:
+				h.tell(w, answer{err: ErrResultExpired})
+			default:
+				h.tell(w, answer{err: ErrNotFound})
+			}
 		}
 	}
 	return nil

@@ -124,6 +124,26 @@ func TestWaitingTellsOfAnOutageAndOutlastsIt(t *testing.T) {
 	require.Equal(t, []string{"waiting for tasks: the database cannot be asked, trying again", "waiting for tasks: the database answers again"}, o.log.said)
 }
 
+// A client that was away for longer than a task is kept.
+func TestWaitingEndsWhenTheTaskIsGone(t *testing.T) {
+	t.Parallel()
+	k := withoutOrchestrator(t)
+	k.apply(free)
+	request := plain
+	request.ID = messaging.NewRequestID()
+	told := make(chan error, 1)
+	go func() {
+		_, err := k.client.SubmitAndWait(k.ctx, request)
+		told <- err
+	}()
+	require.Eventually(t, func() bool { return k.counted() == [2]int{1, 0} }, patience, 10*time.Millisecond)
+	require.NoError(t, pgx.BeginFunc(k.ctx, k.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(k.ctx, `with steps as (delete from pawl.steps where task_id = $1) delete from pawl.tasks where task_id = $1`, request.ID)
+		return err
+	}))
+	require.ErrorIs(t, <-told, client.ErrNotFound)
+}
+
 // acquisitions counts how often a pool was asked for a connection.
 type acquisitions struct{ n atomic.Int32 }
 

@@ -9,8 +9,9 @@ import (
 
 // Wait waits until a task has ended, however it ended ([Task.Decode] tells failures). id is the task's, or that of a
 // request: when the request was refused the error is one of the typed ones, when it met a task with its key that task is
-// the answer. Of an id that nobody sent nothing ever comes: give ctx a deadline. When ctx ends, errors.Is finds both
-// ctx.Err() and context.Cause(ctx).
+// the answer. A task that was removed while it was waited for, its retention over, is ErrNotFound, or ErrResultExpired to
+// who attached to it. Of an id that nobody sent nothing ever comes: give ctx a deadline. When ctx ends, errors.Is finds
+// both ctx.Err() and context.Cause(ctx).
 //
 // A database that cannot be reached is asked again until ctx ends; Config.Log tells of it. One that is not there, that
 // refuses the login or that may not be read ends waiting with its error, and so do a closed pool, a connection pooler
