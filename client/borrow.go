@@ -18,7 +18,7 @@ func (c *Client) borrow(ctx context.Context, do func(conn *pgxpool.Conn) error) 
 	}
 	conn, err := sqlstate.Acquire(ctx, c.pool)
 	switch {
-	case sqlstate.Closed(err) && c.closed(): // meanwhile
+	case err != nil && c.closed() && ctx.Err() == nil: // meanwhile
 		return ErrClosed
 	case err != nil:
 		return sqlstate.Explain(err)

@@ -95,8 +95,8 @@ func New(config Config) (*Client, error) {
 }
 
 // Close ends all waiting with ErrClosed and lets go of the connections. Whatever is asked of the client afterwards is
-// ErrClosed, too. It can be called any number of times. With a DatabaseURL it returns when the other calls that are under
-// way have ended, and it does not end them: that is for their contexts.
+// ErrClosed, too. It can be called any number of times. With a DatabaseURL it returns when the other calls that have a
+// connection have ended; ending them is for their contexts.
 func (c *Client) Close() {
 	c.once.Do(func() {
 		c.hub.close()

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -80,5 +81,28 @@ func TestAClosedClientSaysSoWhoseverThePoolIs(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrClosed, name)
 		_, err = c.ApplyTemplates(k.ctx)
 		require.ErrorIs(t, err, client.ErrClosed, name)
+	}
+}
+
+// The pool breaks its connecting off, and says of a context that it was cancelled: it is not the caller's.
+func TestACallThatStillConnectsIsToldOfClose(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never says a word
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	c, err := client.New(client.Config{DatabaseURL: "postgres://nobody@" + silent.Addr().String() + "/none", Log: quiet})
+	require.NoError(t, err)
+	submitted, got := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := c.Submit(t.Context(), plain); submitted <- err }()
+	go func() { _, err := c.Get(t.Context(), messaging.NewRequestID()); got <- err }()
+	for range 2 {
+		conn, err := silent.Accept()
+		require.NoError(t, err)
+		defer conn.Close()
+	}
+	c.Close()
+	for _, err := range []error{<-submitted, <-got} {
+		require.ErrorIs(t, err, client.ErrClosed)
+		require.NotErrorIs(t, err, context.Canceled)
 	}
 }
