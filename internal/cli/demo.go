@@ -30,6 +30,12 @@ Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
   pawl demo --keep                      # keep the database and the logs`,
 		Args: cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
+			if config.Timeout == 0 || config.Orders < 0 {
+				return usagef("--timeout is more than 0, --orders is not negative: leave them out for their defaults")
+			}
+			if config.Latency == 0 {
+				config.Latency = -1 // none: Config's zero is its default
+			}
 			err := demo.Run(ctx, config)
 			if errors.Is(err, demo.ErrNotProven) {
 				return &failure{code: ExitFailed, err: err, hint: "Run it again with --keep and look at the folder it names."}
@@ -42,9 +48,10 @@ Ends with exit code 1 if that is not so. Leaves no process and no file behind.`,
 	flags.StringVar(&config.Products, "products", "", "file of products (default: examples/orders/products.csv)")
 	flags.IntVar(&config.Orders, "orders", 0, "only the first so many orders")
 	flags.IntVar(&config.Rate, "rate", 50, "requests sent per second; -1: as fast as they go")
-	flags.DurationVar(&config.Latency, "latency", 20*time.Millisecond, "of the services that the handlers call; a step takes one to three times this")
+	config.Latency, config.Timeout = 20*time.Millisecond, 3*time.Minute
+	durationVar(flags, &config.Latency, "latency", "of the services that the handlers call; a step takes one to three times this")
 	flags.StringSliceVar(&config.Languages, "languages", demo.Languages, "of the workers; Go stands in for those that are left out")
-	flags.DurationVar(&config.Timeout, "timeout", 3*time.Minute, "give up after this time")
+	durationVar(flags, &config.Timeout, "timeout", "give up after this time")
 	flags.BoolVar(&config.Keep, "keep", false, "keep the folder with the database and the logs")
 	return a.ownDatabase(c)
 }

@@ -14,7 +14,7 @@ import (
 var errUnhealthy = errors.New("an invariant of the engine does not hold")
 
 func (a *app) doctorCommand() *cobra.Command {
-	var c doctor.Config
+	c := doctor.Config{Grace: time.Minute}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the engine's invariants, read-only, in one snapshot",
@@ -27,11 +27,14 @@ transactions, deadlocks), queues that nobody works on, dead letters.`,
 		Example: "  pawl doctor\n  pawl doctor --at-rest --grace 10s\n  pawl doctor --json | jq .violations",
 		Args:    cobra.NoArgs,
 		RunE: run(func(ctx context.Context, _ []string) error {
+			if c.Grace == 0 {
+				c.Grace = -1 // none: Config's zero is its default
+			}
 			return a.with(ctx, func(db *database) error { return a.examine(ctx, db, c) })
 		}),
 	}
 	cmd.Flags().BoolVar(&c.AtRest, "at-rest", false, "also check what holds only while nothing happens")
-	cmd.Flags().DurationVar(&c.Grace, "grace", time.Minute, "how long something may lie before it counts as lying still")
+	durationVar(cmd.Flags(), &c.Grace, "grace", "how long something may lie before it counts as lying still")
 	cmd.Flags().IntVar(&c.Samples, "samples", 5, "violations to show of each invariant")
 	return cmd
 }

@@ -58,3 +58,14 @@ func TestAFlagOfAnotherTypeIsToldInWords(t *testing.T) {
 		require.Contains(t, o.err, want, args)
 	}
 }
+
+func TestNumbersThatMeanNothingAreRefused(t *testing.T) {
+	t.Parallel()
+	s := &shell{t: t}
+	for _, args := range [][]string{
+		{"demo", "--latency", "-5ms"}, {"demo", "--timeout", "-1s"}, {"demo", "--timeout", "0"}, {"demo", "--orders", "-1"},
+		{"watch", "--interval", "-1s"}, {"doctor", "--grace", "-1s"},
+	} {
+		require.Equal(t, ExitUsage, s.run(args...).code, args)
+	}
+}

@@ -26,7 +26,7 @@ type watcher struct {
 }
 
 func (a *app) watchCommand() *cobra.Command {
-	w := &watcher{app: a, seen: map[string]string{}, final: map[string]taskRow{}}
+	w := &watcher{app: a, interval: time.Second, seen: map[string]string{}, final: map[string]taskRow{}}
 	c := &cobra.Command{
 		Use:   "watch [TASK…]",
 		Short: "Watch tasks and queues live: bars on a terminal, lines in a pipe",
@@ -54,7 +54,7 @@ with --json an object in a line. The latest are those with the last ids, as in p
 	}
 	c.Flags().IntVar(&w.limit, "limit", 0, "how many of the latest tasks (default 12)")
 	c.Flags().BoolVar(&w.once, "once", false, "look once and end")
-	c.Flags().DurationVar(&w.interval, "interval", time.Second, "time between two looks")
+	durationVar(c.Flags(), &w.interval, "interval", "time between two looks")
 	return c
 }
 

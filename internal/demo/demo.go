@@ -32,6 +32,7 @@ type Config struct {
 	// Rate of orders sent, per second. Default: 50. Negative: as fast as they go.
 	Rate int
 	// Latency of the services that the shop's handlers call; each step takes one to three times this. Default: 20 ms.
+	// Negative: none.
 	Latency time.Duration
 	// Languages that the workers are written in; Go stands in for those left out or not on this machine. Default: all.
 	Languages []string
@@ -52,6 +53,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Latency == 0 {
 		c.Latency = 20 * time.Millisecond
 	}
+	c.Latency = max(c.Latency, 0)
 	if len(c.Languages) == 0 {
 		c.Languages = Languages
 	}

@@ -62,7 +62,7 @@ func repeated(requests []request) int {
 func send(ctx context.Context, pool *pgxpool.Pool, requests []request, perSecond int, sent *atomic.Int64) error {
 	var pace <-chan time.Time
 	if perSecond > 0 {
-		ticker := time.NewTicker(time.Second / time.Duration(perSecond))
+		ticker := time.NewTicker(max(time.Second/time.Duration(perSecond), 1))
 		defer ticker.Stop()
 		pace = ticker.C
 	}
