@@ -67,12 +67,30 @@ func stepQueues(ctx context.Context, db *database) []string {
 	return names
 }
 
+// nearQueue is the known queue that a name may have been meant for. The ending of every namespace's own queue makes no two of them near.
+func nearQueue(queue string, known []string) string {
+	stem, own := strings.CutSuffix(queue, "_queue")
+	if !own {
+		return nearest.Name(queue, known)
+	}
+	var stems []string
+	for _, other := range known {
+		if other, own := strings.CutSuffix(other, "_queue"); own {
+			stems = append(stems, other)
+		}
+	}
+	if near := nearest.Name(stem, stems); near != "" {
+		return near + "_queue"
+	}
+	return ""
+}
+
 // describeApplied tells what became of a template; known are the queues that were there before.
 func describeApplied(t client.AppliedTemplate, known []string) string {
 	made := slices.Clone(t.QueuesCreated)
 	for i, queue := range made {
-		if near := nearest.Name(queue, known); near != "" && near != queue {
-			made[i] = fmt.Sprintf("%s (near %s)", queue, near)
+		if near := nearQueue(queue, known); near != "" && near != queue {
+			made[i] = fmt.Sprintf("%s (did you mean %s?)", queue, near)
 		}
 	}
 	switch {

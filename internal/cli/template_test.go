@@ -31,7 +31,11 @@ func TestTemplatesAreAppliedOnceAndShown(t *testing.T) {
 	require.Equal(t, ExitNotFound, s.run("template", "show", "test/none").code)
 	near := s.feed(strings.NewReplacer("name: diamond", "name: other", "handler: test.echo}", "handler: test.echo, queue: test_quee}").Replace(diamond),
 		"template", "apply", "-")
-	require.Contains(t, near.out, "test/other@1 applied; new queues: test_quee (near test_queue)")
+	require.Contains(t, near.out, "test/other@1 applied; new queues: test_quee (did you mean test_queue?)")
+	for namespace, want := range map[string]string{"demo": "demo_queue\n", "tset": "tset_queue (did you mean test_queue?)\n"} {
+		applied := s.feed(strings.ReplaceAll(diamond, "namespace: test", "namespace: "+namespace), "template", "apply", "-")
+		require.Contains(t, applied.out, "/diamond@1 applied; new queues: "+want)
+	}
 }
 
 func TestBadTemplatesChangeNothingAndNameTheirLines(t *testing.T) {
