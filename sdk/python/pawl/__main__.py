@@ -21,11 +21,11 @@ from .worker import Worker
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 refused or failed, 2 used wrongly, 3 no database."""
-    parser = argparse.ArgumentParser(prog="python -m pawl", description="Workers and producers for Pawl.")
+    parser = argparse.ArgumentParser(prog="python -m pawl", allow_abbrev=False, description="Workers and producers for Pawl.")
     parser.add_argument("--database-url", help="default: $PAWL_DATABASE_URL, else a running `pawl dev`")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    worker = commands.add_parser("worker", help="run a worker until SIGTERM or Ctrl-C")
+    worker = commands.add_parser("worker", allow_abbrev=False, help="run a worker until SIGTERM or Ctrl-C")
     worker.add_argument("worker", metavar="MODULE:WORKER", help="where the worker is, as in shop:worker or shop.handlers:worker")
     worker.add_argument("--queue", action="append", metavar="NAME[=CONCURRENCY]", help="instead of the queues in the code; repeatable")
     worker.add_argument("--name", help="of this process, in the audit")
@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     worker.set_defaults(run=_run_worker)
 
     for name, what, run in (("enqueue", "HANDLER", _enqueue), ("submit", "TEMPLATE", _submit)):
-        command = commands.add_parser(name, help=f"start a task of {'one step' if name == 'enqueue' else 'a template'}")
+        command = commands.add_parser(name, allow_abbrev=False, help=f"start a task of {'one step' if name == 'enqueue' else 'a template'}")
         command.add_argument("what", metavar=what)
         command.add_argument("input", nargs="?", default="{}", help="JSON, - for standard input; default {}")
         command.add_argument("--key", help="identifies the task among those of its template")

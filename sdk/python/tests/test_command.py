@@ -165,6 +165,7 @@ class CommandTest(Case):
             ("worker empty:worker", "a first request for the queue makes it"),
             ("worker empty:worker --queue Bad-Name", "bad queue name"),
             ("enqueue x '{'", "no JSON"),
+            ("enqueue x --queu y", "unrecognized arguments: --queu"),
             ("submit no_such/template", "no_such/template"),
         ):  # fmt: skip
             with self.subTest(command):
