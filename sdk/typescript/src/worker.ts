@@ -113,6 +113,7 @@ export class Worker {
   handle<In = any, Out = unknown>(name: string, handler: Handler<In, Out>, options: HandlerOptions<In> = {}): this {
     checkOptions(`registering handler "${name}"`, options, handlerNames);
     if (!name) throw new ConfigError("registering a handler without a name");
+    if (typeof handler !== "function") throw new ConfigError(`registering handler "${name}": it is no function`);
     if (this.handlers.has(name)) throw new ConfigError(`registering handler "${name}" twice`);
     if (this.started) throw new ConfigError(`registering handler "${name}" after start`);
     this.handlers.set(name, async (delivery) => {

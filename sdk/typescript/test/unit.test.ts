@@ -123,6 +123,7 @@ test("an option that does not exist is refused, with the one that was meant", as
   assert.throws(() => new Worker(options({ databaseUrl, queues: ["a"], retries: 3 })), /there is no option "retries": there are concurrency, databaseUrl, /);
   const w = new Worker({ databaseUrl, queues: [{ name: "a", concurrency: undefined }], concurrency: undefined, log: silentLog });
   assert.throws(() => w.handle("echo", () => 1, options({ inputs: {} })), /registering handler "echo": .* did you mean "input"\?/);
+  assert.throws(() => w.handle("echo", undefined as any), /registering handler "echo": it is no function/);
   await assert.rejects(w.run(options({ untilEOF: true })), /did you mean "untilEof"\?/);
   await assert.rejects(client.submit("shop/order", 1, options({ run_at: new Date() })), /submitting: there is no option "run_at"; did you mean "runAt"\?/);
   await assert.rejects(client.submitMany("shop/order", [options({ input: 1, ky: "a" })]), /did you mean "key"\?/);
