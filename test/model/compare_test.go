@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,13 +16,6 @@ func (b *both) compare() {
 	b.adopt()
 	require.Equal(b, []int{b.model.Absorbed, b.model.Dead}, kit.Get[[]int](b.Kit,
 		"select array[(select count(*)::int from pawl.absorbed), (select count(*)::int from pawl.dead_letters)]"), "absorbed, dead letters")
-}
-
-func at(due time.Duration) string {
-	if due < 0 {
-		return "-"
-	}
-	return fmt.Sprint(due.Milliseconds())
 }
 
 // describe writes the model down, a line for each task, step and key. Of a step in a final task only what is promised: the

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -85,6 +86,14 @@ type World struct {
 }
 
 const none = time.Duration(-1)
+
+// at writes a time down in milliseconds, - for none.
+func at(due time.Duration) string {
+	if due < 0 {
+		return "-"
+	}
+	return fmt.Sprint(due.Milliseconds())
+}
 
 // New makes an empty world.
 func New(templates ...*Template) *World {
