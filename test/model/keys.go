@@ -58,11 +58,19 @@ func (w *World) take(s *Step, from *Hold) {
 	s.State, s.Waits, s.Result, s.Cause = "complete", nil, w.Tasks[from.Task].Steps[from.Step].Result, ""
 }
 
-// attach gives the ready steps of a task what their keys say: an error, a result, or a wait. Tells whether a step ended.
+// attach gives the waiting and the ready steps of a task what their keys say: an error, a result, or a wait. Tells whether a
+// step ended.
 func (w *World) attach(t *Task) bool {
 	ended := false
 	for i := range t.Steps {
 		s := &t.Steps[i]
+		if key, _ := t.key(i); s.State == "waiting" {
+			if w.holder(key); s.Waits.Done {
+				w.take(s, s.Waits)
+				ended = true
+			}
+			continue
+		}
 		if !s.ready() || t.Template.Steps[i].Key == "" {
 			continue
 		}
