@@ -158,6 +158,8 @@ func TestUnknownFieldsAreRefusedWhenAskedFor(t *testing.T) {
 func TestAStepWithoutAHandlerHereIsLeftToOtherWorkersThenFails(t *testing.T) {
 	k := newKit(t)
 	task := k.submit("shop.chrge", "shop_queue", nil)[0]
+	_, err := k.pool.Exec(t.Context(), "update pawl.template_steps set base_ms = 1000") // where all its deliveries met the first worker
+	require.NoError(t, err)
 	w := k.worker(worker.Config{}, "shop_queue")
 	worker.Handle(w, "shop.charge", func(context.Context, worker.Step[any]) (any, error) { return nil, nil })
 	k.start(w)
@@ -168,7 +170,7 @@ func TestAStepWithoutAHandlerHereIsLeftToOtherWorkersThenFails(t *testing.T) {
 	k.start(other)
 	k.eventually(func() bool {
 		k.expire("shop_queue") // instead of waiting for the seconds between deliveries
-		_, err := k.pool.Exec(t.Context(), `select pg_notify('pgmq.q_shop_queue.INSERT', '')`)
+		_, err = k.pool.Exec(t.Context(), `select pg_notify('pgmq.q_shop_queue.INSERT', '')`)
 		require.NoError(t, err)
 		k.settle()
 		return k.step(task, "run").State == "complete" && k.step(lost, "run").Error.Type != ""
