@@ -58,6 +58,6 @@ type Engine struct {
 
 	DeadLetterRetention time.Duration `key:"retention.dead_letters" default:"30d" zero:"true" doc:"of dead letters, open ones included"`
 	AbsorbedRetention   time.Duration `key:"retention.absorbed" default:"7d" zero:"true" doc:"of the traces of duplicates and stale messages"`
-	AuditRetention      time.Duration `key:"retention.audit" default:"90d" zero:"true" doc:"of the audit"`
+	AuditRetention      time.Duration `key:"retention.audit" default:"90d" zero:"true" doc:"of the audit, which keeps the first 300 characters of each failure's message"`
 	OperationRetention  time.Duration `key:"retention.operations" default:"90d" zero:"true" doc:"of operators' commands"`
 }
