@@ -134,8 +134,12 @@ func (w *World) handIn(id int64, read int, r Result) (counted []Result, accepted
 	w.remove(m)
 	r.Task, r.Step, r.Attempt = m.Task, m.Step, m.Attempt
 	t := w.Tasks[m.Task]
+	if t.Gone {
+		w.Absorbed++
+		return nil, false
+	}
 	s := t.Steps[m.Step]
-	return []Result{r}, !t.Gone && s.Attempt == m.Attempt && active(s.State)
+	return []Result{r}, s.Attempt == m.Attempt && active(s.State)
 }
 
 // Extend tells what a heartbeat hears.
