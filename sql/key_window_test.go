@@ -76,3 +76,28 @@ func TestNobodyTakesAKeyThatOthersWaitFor(t *testing.T) {
 	require.Equal(t, "enqueued", k.steps(k.Submit("shop/brief", input))["fetch"], "who comes later begins anew")
 	k.sound()
 }
+
+// Who waited is cancelled by the same reports that end the holder: nobody waits any more, and who comes begins anew.
+func TestAWaiterThatIsCancelledAsTheHolderEndsKeepsNoKey(t *testing.T) {
+	k := newKit(t)
+	key := object{"key": "${input.url}", "handler": "do.fetch"}
+	k.Template("shop/brief", object{"identity": object{"dedup_window_ms": 0}}, step("a", key), step("b: a", key))
+	k.Template("shop/fast", object{"on_failure": "fail_fast"}, step("fails"), step("waits", key))
+	input := object{"input": object{"url": "u"}}
+	first, fast := k.Submit("shop/brief", input), k.Submit("shop/fast", input)
+	require.Equal(t, "waiting", k.steps(fast)["waits"])
+	var reports []object
+	for _, d := range k.Claim(queue) {
+		r := object{"msg_id": d.ID, "read_ct": d.ReadCount, "status": "complete"}
+		if d.Step == "fails" {
+			r["status"], r["error"] = "failed", object{"type": "boom", "retryable": false}
+		}
+		reports = append(reports, r)
+	}
+	require.Len(t, reports, 2)
+	k.Exec("select pawl.report_steps($1, $2, 'w')", queue, reports)
+	k.Rest()
+	require.Equal(t, map[string]string{"fails": "error", "waits": "cancelled"}, k.steps(fast))
+	require.Equal(t, "enqueued", k.steps(first)["b"])
+	k.sound()
+}

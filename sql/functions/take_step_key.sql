@@ -18,7 +18,9 @@ begin
       exit when (held.task_id, held.step, held.index) = (ref.task_id, ref.step, ref.index) and held.expires_at is null;
       living := exists (select from pawl.steps s where s.task_id = held.task_id and s.step = held.step and s.index = held.index
         and s.state not in ('error', 'cancelled', 'skipped')) and (held.expires_at <= pawl.now()) is not true;
-      exit when living or (exists (select from pawl.step_key_waiters w where w.scope = held.scope and w.key = held.key)
+      exit when living or (exists (select from pawl.step_key_waiters w
+          join pawl.steps s on s.task_id = w.task_id and s.step = w.step and s.index = w.index and s.state = 'waiting' -- no more: cancelled
+          where w.scope = held.scope and w.key = held.key)
         and exists (select from pawl.steps s where s.task_id = held.task_id and s.step = held.step and s.index = held.index
           and s.state in ('complete', 'resolved_manually')));
       update pawl.step_identities i set task_id = ref.task_id, step = ref.step, index = ref.index, status = 'running',
